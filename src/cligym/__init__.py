@@ -1,0 +1,7 @@
+"""cligym: honest Gymnasium environments for terminal agents."""
+
+from __future__ import annotations
+
+__all__ = ["__version__"]
+
+__version__ = "0.1.0"
