@@ -10,7 +10,7 @@ from cligym.training.group_statistics import PRIOR, GroupStatistics
 from cligym.training.tables import Table, TableFormat, percent, percent_interval, render
 
 __all__ = [
-    "comparison_json",
+    "comparisons_json",
     "comparison_report",
     "statistics_json",
     "statistics_report",
@@ -83,9 +83,11 @@ def statistics_json(stats: GroupStatistics) -> dict[str, Any]:
     return {**plain, "prior": PRIOR_TEXT, "verdict": verdict_sentence(stats)}
 
 
-def comparison_json(comparison: Comparison) -> dict[str, Any]:
-    """Gives the comparison as JSON values."""
-    return _plain_mapping(asdict(comparison))
+def comparisons_json(comparisons: dict[str, Comparison]) -> dict[str, Any]:
+    """Gives comparisons as JSON values: the first at the top, each one under `graders`."""
+    first = next(iter(comparisons.values()))
+    by_grader = {name: _plain_mapping(asdict(found)) for name, found in comparisons.items() if name}
+    return {**_plain_mapping(asdict(first)), "graders": by_grader}
 
 
 def _plain_mapping(value: dict[Any, Any]) -> dict[str, Any]:

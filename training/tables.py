@@ -46,7 +46,12 @@ class Table:
 
 
 def render(table: Table, form: TableFormat) -> str:
-    """Writes the table; the result ends without a line break."""
+    """Writes the table, without control characters; the result ends without a line break."""
+    table = Table(
+        title=_printable(table.title),
+        header=[_printable(cell) for cell in table.header],
+        rows=[[_printable(cell) for cell in row] for row in table.rows],
+    )
     match form:
         case TableFormat.TEXT:
             return _text(table)
@@ -67,6 +72,11 @@ def percent_interval(interval: Sequence[float] | None) -> str:
         return "-"
     low, high = interval
     return f"[{100 * low:.1f}, {100 * high:.1f}] %"
+
+
+def _printable(cell: str) -> str:
+    """Replaces what could steer a terminal; names of tasks and agents are untrusted."""
+    return "".join(c if c.isprintable() else "?" for c in cell)
 
 
 def _text(table: Table) -> str:
@@ -101,7 +111,7 @@ def _latex(table: Table) -> str:
         return " & ".join("".join(_LATEX.get(c, c) for c in cell) for cell in cells) + r" \\"
 
     columns = "l" + "r" * (len(table.header) - 1)
-    head = ["% " + table.title.replace("\n", " ")] if table.title else []
+    head = ["% " + table.title] if table.title else []
     return "\n".join(
         [
             *head,

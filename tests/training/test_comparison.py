@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,9 @@ from cligym.training.variance import compare_runs
 T, F, E = True, False, None
 
 
-def table(outcomes: dict[str, list[bool | None]], *, digest: str | None = None) -> GroupTable:
+def table(
+    outcomes: Mapping[str, Sequence[bool | None]], *, digest: str | None = None
+) -> GroupTable:
     return count_groups(
         AttemptRow(task_id=task, attempt=str(i), passed=passed, task_digest=digest)
         for task, attempts in outcomes.items()

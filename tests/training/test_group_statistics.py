@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from cligym.training.group_statistics import (
 from cligym.training.groups import count_groups
 from cligym.training.stats_report import verdict_sentence
 
-Outcomes = dict[str, list[bool | None]]
+Outcomes = Mapping[str, Sequence[bool | None]]
 
 
 def rows(outcomes: Outcomes) -> list[AttemptRow]:

@@ -1,4 +1,4 @@
-"""`cligym stats` and `cligym compare`: what attempts say about a task source, and about progress."""
+"""`cligym stats` and `cligym compare`: what attempts say of a task source, and of progress."""
 
 from __future__ import annotations
 
