@@ -1,7 +1,7 @@
 # Everything a person or CI runs, by name. Each target does its own set-up; see `make help`.
 SHELL := /bin/bash
 BIN := .venv/bin
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadgroup -rs
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadgroup
 
 .PHONY: help demo test test-all check format coverage smoke setup setup-tests clean
 .DEFAULT_GOAL := help

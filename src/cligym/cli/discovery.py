@@ -12,7 +12,7 @@ import pkgutil
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 from typer.main import get_command
 
 import cligym
@@ -40,7 +40,7 @@ class _Root(TyperGroup):
             raise ForeignPipeError(error) from error
 
 
-def build_command() -> TyperCommand | TyperGroup | Any:
+def build_command() -> TyperGroup:
     """The whole command line, with every command found in `cligym.cli`."""
     app = typer.Typer(
         cls=_Root,
@@ -56,7 +56,9 @@ def build_command() -> TyperCommand | TyperGroup | Any:
         register = getattr(found, "register", None)
         if register is not None:
             register(app)
-    return get_command(app)
+    command = get_command(app)
+    assert isinstance(command, TyperGroup)  # an app with a callback always makes a group
+    return command
 
 
 def _show_version(wanted: bool) -> None:
