@@ -33,7 +33,7 @@ def extra_of(package: str) -> str | None:
 
 @contextmanager
 def needs_extra(extra: str, what: str) -> Iterator[None]:
-    """Guards a lazy import; `with needs_extra("data", "parquet files"):` and the import in it.
+    """Guards a lazy import, which stands inside its `with` block.
 
     Args:
         extra: the extra of cligym that brings the package.
