@@ -99,6 +99,7 @@ class ExecResult:
             went away.
         output: stdout and stderr as they came, at most the head and the tail of what was printed.
         omitted_bytes: bytes left out between head and tail (0: `output` is whole).
+        omitted_characters: the same in UTF-8 characters.
         head_bytes: length of the head inside `output` (the rest is the tail).
         timed_out: True when it ran past its limit and was killed.
         shell: what became of the shell.
@@ -109,6 +110,7 @@ class ExecResult:
     exit_code: int | None
     output: bytes
     omitted_bytes: int = 0
+    omitted_characters: int = 0
     head_bytes: int = 0
     timed_out: bool = False
     shell: ShellState = ShellState.KEPT
