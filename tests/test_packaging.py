@@ -19,7 +19,7 @@ from cligym.extras import extra_of
 
 _ROOT = Path(__file__).resolve().parents[1]
 _ROOMS = ["agents", "arena", "configs", "envs", "graders", "sandboxes", "tasks", "training"]
-_DATA_FOLDERS = ("tasks/starter", "arena/tasks")
+_DATA_FOLDERS = ("tasks/starter", "tasks/tampering")
 _NOISE = {"__pycache__", ".git", ".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", "build"}
 
 

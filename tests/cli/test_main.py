@@ -30,12 +30,6 @@ from cligym.errors import (
 Raiser = Callable[[BaseException], None]
 
 
-@pytest.fixture(autouse=True)
-def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("CLIGYM_DEBUG", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "GITHUB_ACTIONS"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
 def raising(monkeypatch: pytest.MonkeyPatch) -> Raiser:
     """Gives the command line a command `fail` that raises what the test says."""
