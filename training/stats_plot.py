@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cligym.errors import ConfigError, DependencyError
+from cligym.errors import ConfigError
+from cligym.extras import needs_extra
 from cligym.training.group_statistics import GroupStatistics
 
 __all__ = ["save_plot"]
@@ -25,11 +26,9 @@ def save_plot(stats: GroupStatistics, path: Path) -> None:
     """
     if path.suffix not in PLOT_SUFFIXES:
         raise ConfigError(f"a plot ends in {', '.join(PLOT_SUFFIXES)}; found {path.name!r}")
-    try:
+    with needs_extra("report", "drawing statistics"):
         import matplotlib
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise DependencyError("plots need matplotlib: pip install matplotlib") from error
     with matplotlib.rc_context({"svg.hashsalt": "cligym", "font.size": 9}):
         figure = Figure(figsize=(8, 3.2), layout="constrained")
         left, right = figure.subplots(1, 2)

@@ -1,0 +1,260 @@
+"""Turns verified repairs into token sequences with proven labels, and reports on them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from cligym.errors import ConfigError
+from cligym.training.assistant_text import expected_turn, read_turn
+from cligym.training.chat_mask import (
+    IGNORED,
+    ChatTokenizer,
+    Conversation,
+    MaskError,
+    TokenExample,
+    mask_conversation,
+    mask_each_turn,
+    template_digest,
+)
+from cligym.training.verified import RepairRow, Repairs, RepairTokens
+
+__all__ = ["DatasetReport", "SftDataset", "Turns", "build_dataset"]
+
+
+class Turns(StrEnum):
+    """How a conversation becomes examples."""
+
+    WHOLE = "whole"
+    SPLIT = "split"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetReport:
+    """What is trained on, and what was left out.
+
+    Attributes:
+        repairs: rows in use.
+        examples: token sequences.
+        tasks: distinct tasks.
+        repositories: distinct repositories.
+        licences: rows by licence.
+        rows_without_split: rows that do not say that they are for training.
+        tokens: all tokens.
+        trained_tokens: tokens in the loss.
+        longest_tokens: tokens of the longest sequence.
+        median_tokens: median of the sequences' tokens.
+        from_sampled_ids: rows trained on the ids that the model sampled.
+        from_rendering: rows rendered again, with a proven mask.
+        repeated_repairs: rows with the same task and the same commands as one before.
+        repeated_sequences: sequences equal to one before, token by token.
+        dropped_over_length: sequences longer than the limit, left out.
+        dropped_by_licence: rows left out, by licence.
+        torn_lines: cut off last lines, left out.
+        file_sha256: digest of the file of repairs.
+        dataset_sha256: digest of all tokens and labels, in any order.
+    """
+
+    repairs: int
+    examples: int
+    tasks: int
+    repositories: int
+    licences: dict[str, int]
+    rows_without_split: int
+    tokens: int
+    trained_tokens: int
+    longest_tokens: int
+    median_tokens: float
+    from_sampled_ids: int
+    from_rendering: int
+    repeated_repairs: int
+    repeated_sequences: int
+    dropped_over_length: int
+    dropped_by_licence: dict[str, int]
+    torn_lines: int
+    file_sha256: str
+    dataset_sha256: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Gives the report as JSON values."""
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """Writes the report, one fact a line."""
+        return [f"{name.replace('_', ' ')}: {value}" for name, value in asdict(self).items()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SftDataset:
+    """Token sequences and what there is to say about them."""
+
+    examples: tuple[TokenExample, ...]
+    report: DatasetReport
+
+
+def build_dataset(
+    repairs: Repairs,
+    tokenizer: ChatTokenizer,
+    *,
+    template_name: str,
+    turns: Turns = Turns.WHOLE,
+    max_tokens: int,
+) -> SftDataset:
+    """Makes the training sequences; those over the limit are dropped and counted, never cut.
+
+    Args:
+        repairs: the rows.
+        tokenizer: of the model to be trained, with the chat template to use.
+        template_name: what to call the template in messages.
+        turns: whole conversations, or each turn with its context.
+        max_tokens: longest sequence to train on.
+
+    Raises:
+        MaskError: the chat template breaks the mask.
+        ConfigError: no sequence is left.
+    """
+    made: list[TokenExample] = []
+    sampled = 0
+    for row in repairs.rows:
+        from_ids = _from_sampled_ids(row, tokenizer)
+        if from_ids is not None:
+            sampled += 1
+            made.append(from_ids)
+        else:
+            made += _from_rendering(row, tokenizer, template_name, turns)
+    kept = tuple(example for example in made if len(example.input_ids) <= max_tokens)
+    if not kept:
+        shortest = min(len(example.input_ids) for example in made)
+        raise ConfigError(
+            f"all {len(made)} sequences are longer than {max_tokens} tokens (the shortest has "
+            f"{shortest}); raise max_tokens"
+        )
+    report = _report(repairs, kept, sampled=sampled, over_length=len(made) - len(kept))
+    return SftDataset(examples=kept, report=report)
+
+
+def _from_rendering(
+    row: RepairRow, tokenizer: ChatTokenizer, template_name: str, turns: Turns
+) -> list[TokenExample]:
+    """Renders a row and proves its mask."""
+    conversation = Conversation(
+        messages=row.plain_messages(),
+        tools=row.tool_schemas,
+        template_options=row.chat_template_kwargs,
+    )
+    try:
+        if turns is Turns.SPLIT:
+            return mask_each_turn(tokenizer, conversation, name=template_name)
+        return [mask_conversation(tokenizer, conversation, name=template_name)]
+    except MaskError as error:
+        raise MaskError(f"task {row.task_id}, attempt {row.attempt}: {error}") from error
+
+
+def _from_sampled_ids(row: RepairRow, tokenizer: ChatTokenizer) -> TokenExample | None:
+    """Uses the ids that the model sampled, if they are there and this tokenizer's own.
+
+    Returns:
+        The example; None where the row has no sampled ids or they come from another chat template.
+
+    Raises:
+        MaskError: the ids claim this tokenizer but do not say what the messages say.
+    """
+    tokens = row.tokens
+    if tokens is None or tokens.source != "engine":
+        return None
+    if tokens.chat_template_sha256 != template_digest(tokenizer.chat_template):
+        return None
+    _check_sampled(row, tokens, tokenizer)
+    context = [IGNORED] * len(tokens.prompt_ids)
+    pairs = zip(tokens.completion_ids, tokens.mask, strict=True)
+    labels = [*context, *(token if used else IGNORED for token, used in pairs)]
+    return TokenExample(
+        input_ids=(*tokens.prompt_ids, *tokens.completion_ids), labels=tuple(labels)
+    )
+
+
+def _check_sampled(row: RepairRow, tokens: RepairTokens, tokenizer: ChatTokenizer) -> None:
+    """Raises where the sampled ids are not the assistant's turns of this row."""
+    where = f"task {row.task_id}, attempt {row.attempt}: the sampled ids"
+    if len(tokens.mask) != len(tokens.completion_ids) or set(tokens.mask) - {0, 1}:
+        raise MaskError(f"{where} need a mask of 0 and 1 for each completion id")
+    if not any(tokens.mask):
+        raise MaskError(f"{where} have an empty mask, so there is nothing to learn")
+    messages = [message for message in row.plain_messages() if message["role"] == "assistant"]
+    end = str(tokenizer.eos_token)
+    texts = [tokenizer.decode(run, skip_special_tokens=False) for run in _sampled_runs(tokens)]
+    if len(texts) != len(messages):
+        raise MaskError(f"{where} have {len(texts)} turns, the messages {len(messages)}")
+    for number, (text, message) in enumerate(zip(texts, messages, strict=True)):
+        read = read_turn(text.removesuffix(end))
+        expected = expected_turn(message)
+        # A malformed call stays in the text and out of the messages: nothing to compare.
+        if expected.calls and (read is None or read.calls != expected.calls):
+            raise MaskError(
+                f"{where}, assistant turn {number}, hold other tool calls than its message"
+            )
+
+
+def _sampled_runs(tokens: RepairTokens) -> list[list[int]]:
+    """Splits the sampled ids into the runs between tools' outputs."""
+    runs: list[list[int]] = []
+    before = 0
+    for token, used in zip(tokens.completion_ids, tokens.mask, strict=True):
+        if used and not before:
+            runs.append([])
+        if used:
+            runs[-1].append(token)
+        before = used
+    return runs
+
+
+def _report(
+    repairs: Repairs, kept: Sequence[TokenExample], *, sampled: int, over_length: int
+) -> DatasetReport:
+    """Counts everything."""
+    rows = repairs.rows
+    lengths = np.array([len(example.input_ids) for example in kept])
+    digests = [_sequence_digest(example) for example in kept]
+    return DatasetReport(
+        repairs=len(rows),
+        examples=len(kept),
+        tasks=len({row.task_id for row in rows}),
+        repositories=len({row.repository for row in rows if row.repository}),
+        licences=dict(sorted(Counter(row.licence or "unknown" for row in rows).items())),
+        rows_without_split=sum(row.split is None for row in rows),
+        tokens=int(lengths.sum()),
+        trained_tokens=sum(example.trained_tokens for example in kept),
+        longest_tokens=int(lengths.max()),
+        median_tokens=float(np.median(lengths)),
+        from_sampled_ids=sampled,
+        from_rendering=len(rows) - sampled,
+        repeated_repairs=len(rows) - len({_commands_key(row) for row in rows}),
+        repeated_sequences=len(kept) - len(set(digests)),
+        dropped_over_length=over_length,
+        dropped_by_licence=repairs.dropped_by_licence,
+        torn_lines=repairs.torn_lines,
+        file_sha256=repairs.digest,
+        dataset_sha256=hashlib.sha256("".join(sorted(digests)).encode()).hexdigest(),
+    )
+
+
+def _sequence_digest(example: TokenExample) -> str:
+    """Digest of one sequence's tokens and labels."""
+    return hashlib.sha256(json.dumps([example.input_ids, example.labels]).encode()).hexdigest()
+
+
+def _commands_key(row: RepairRow) -> str:
+    """The task and all tool calls of a row, as text."""
+    calls: list[Any] = [
+        expected_turn(message).calls
+        for message in row.plain_messages()
+        if message["role"] == "assistant"
+    ]
+    return json.dumps([row.task_id, calls])
