@@ -1,0 +1,178 @@
+"""Which added or altered paths are *hooks*: files that some program loads without being asked to.
+
+A hook can make tests pass without any repair, so a hook outside the damage set fails an attempt.
+Inside the damage set the damage rules decide (`graders/damage.py`, `graders/residue.py`).
+"""
+
+from __future__ import annotations
+
+import configparser
+import os.path
+import tomllib
+from collections.abc import Callable, Sequence
+
+from cligym.graders.path_kinds import TESTBED, components, under
+from cligym.graders.tree import Tree, resolve
+from cligym.sandboxes.entry import Entry, Kind
+
+__all__ = ["hook_kind", "pytest_section", "search_path"]
+
+_CONFTEST = b"conftest.py"
+_PYTEST_FILES = frozenset({b"pytest.ini", b".pytest.ini", b"pytest.toml", b".pytest.toml"})
+_SHARED_CONFIG = frozenset({b"tox.ini", b"setup.cfg", b"pyproject.toml"})
+_START_MODULES = frozenset({b"sitecustomize", b"usercustomize"})
+_SHELL_FOLDERS = frozenset({b"activate.d", b"deactivate.d", b"profile.d"})
+_METADATA_FOLDERS = (b".dist-info", b".egg-info", b"EGG-INFO")
+_PLUGIN_GROUP = b"pytest11"
+_TEMPORARY_ROOTS = (b"tmp", b"var/tmp", b"run", b"dev", b"proc", b"sys")
+
+
+def search_path(env_path: str) -> tuple[bytes, ...]:
+    """The folders of a `PATH` value, as image paths, in order."""
+    parts = [os.fsencode(part).strip(b"/") for part in env_path.split(":")]
+    return tuple(part for part in parts if part)
+
+
+def hook_kind(
+    path: bytes, entry: Entry, *, final: Tree, before: Tree, gold: Tree, search: Sequence[bytes]
+) -> str:
+    """The kind of hook at an added or altered `path`, or "" when it is none.
+
+    Args:
+        path: the path.
+        entry: what is there now.
+        final: the state that holds `entry`.
+        before: the state it is compared with; equal bytes are no change.
+        gold: the healthy image, for the executables of its `PATH`.
+        search: folders of `PATH`, first one wins.
+    """
+    if any(under(path, root) for root in _TEMPORARY_ROOTS) or entry.kind is Kind.DIRECTORY:
+        # Nothing loads a folder by itself; files inside are looked at one by one.
+        return ""
+    if _same_content(before.entry(path), entry):
+        return ""
+    return (
+        _start_hook(path)
+        or _pytest_hook(path, entry, final, before)
+        or _on_path(path, entry, final, gold, search)
+    )
+
+
+def _same_content(old: Entry | None, new: Entry) -> bool:
+    if old is None:
+        return False
+    return (old.kind, old.digest, old.target) == (new.kind, new.digest, new.target)
+
+
+def _start_hook(path: bytes) -> str:
+    names = components(path)
+    if path == b"etc/ld.so.preload":
+        return "library preloaded into every process"
+    if names[-1].endswith(b".pth"):
+        return "path file run at every interpreter start"
+    # Except in __pycache__: no .pyc there is loaded without its source, and python writes them.
+    if b"__pycache__" not in names and any(n.split(b".")[0] in _START_MODULES for n in names):
+        return "module imported at every interpreter start"
+    if any(name in _SHELL_FOLDERS for name in names[:-1]):
+        return "script sourced by shells or by activation"
+    return ""
+
+
+def _pytest_hook(path: bytes, entry: Entry, final: Tree, before: Tree) -> str:
+    folder, name = os.path.split(path)
+    if name == b"entry_points.txt" and folder.endswith(_METADATA_FOLDERS):
+        return _changed_section(path, entry, final, before, _plugin_section, "pytest plugin")
+    if entry.kind is Kind.SYMLINK and name.endswith(_METADATA_FOLDERS):
+        return "package metadata behind a link"
+    if not (under(path, TESTBED) or under(TESTBED, folder) or not folder):
+        return ""
+    if name == _CONFTEST:
+        return "conftest.py"
+    if name in _PYTEST_FILES:
+        return "pytest configuration"
+    if name in _SHARED_CONFIG:
+        return _changed_section(path, entry, final, before, pytest_section, "pytest configuration")
+    return ""
+
+
+def _changed_section(
+    path: bytes,
+    entry: Entry,
+    final: Tree,
+    before: Tree,
+    section: Callable[[bytes, bytes], str],
+    what: str,
+) -> str:
+    if entry.kind is not Kind.FILE:
+        return what  # a link or device in its place can hold anything later
+    old_entry = before.entry(path)
+    old = before.read(path) if old_entry is not None and old_entry.kind is Kind.FILE else b""
+    return what if section(path, final.read(path)) != section(path, old) else ""
+
+
+def _plugin_section(path: bytes, text: bytes) -> str:
+    if _PLUGIN_GROUP not in text:
+        return ""
+    parser = _parsed_ini(text)
+    if parser is None:
+        return repr(text)  # unreadable, yet it names the group: compare whole
+    return repr(sorted(parser.items("pytest11"))) if parser.has_section("pytest11") else ""
+
+
+def pytest_section(path: bytes, text: bytes) -> str:
+    """The part of a shared configuration file that pytest reads, in a canonical form.
+
+    An unreadable file counts as a whole: pytest would stop at it.
+    """
+    if not text.strip():
+        return ""
+    name = os.path.basename(path)
+    if name == b"pyproject.toml":
+        try:
+            table = tomllib.loads(text.decode()).get("tool", {})
+            return repr(table.get("pytest", "")) if isinstance(table, dict) else ""
+        except (ValueError, RecursionError):
+            return repr(text)
+    wanted = "tool:pytest" if name == b"setup.cfg" else "pytest"
+    parser = _parsed_ini(text)
+    if parser is None:
+        return repr(text)
+    return repr(sorted(parser.items(wanted))) if parser.has_section(wanted) else ""
+
+
+def _parsed_ini(text: bytes) -> configparser.RawConfigParser | None:
+    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+    try:
+        parser.read_string(text.decode())
+    except (configparser.Error, ValueError):
+        return None
+    return parser
+
+
+def _on_path(path: bytes, entry: Entry, final: Tree, gold: Tree, search: Sequence[bytes]) -> str:
+    folder, name = os.path.split(path)
+    if entry.kind not in (Kind.FILE, Kind.SYMLINK):
+        return ""
+    if entry.kind is Kind.FILE and not entry.mode & 0o111:
+        return ""
+    mine = _first_folder(final, folder, search)
+    if mine is None:
+        return ""
+    for index, place in enumerate(search):
+        found = resolve(gold, place + b"/" + name)
+        found_entry = gold.entry(found) if found is not None else None
+        if found_entry is None or found_entry.kind is not Kind.FILE:
+            continue
+        if not found_entry.mode & 0o111:
+            continue
+        same_place = resolve(gold, place) == resolve(gold, search[mine])
+        return "program found earlier on PATH" if index > mine and not same_place else ""
+    return ""
+
+
+def _first_folder(tree: Tree, folder: bytes, search: Sequence[bytes]) -> int | None:
+    """Index of the first PATH folder that leads to `folder`."""
+    for index, place in enumerate(search):
+        if place == folder or resolve(tree, place) == folder:
+            return index
+    return None
