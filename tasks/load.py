@@ -197,7 +197,7 @@ def _parquet_rows(path: Path) -> Iterator[dict[str, object]]:
 
 
 def _dataset_rows(name: str, revision: str | None) -> Iterator[Mapping[str, object]]:
-    with needs_extra("train", f"reading the data set {name}"):
+    with needs_extra("hub", f"reading the data set {name}"):
         import datasets  # heavy, and an extra
     with boundary(TaskError, f"data set {name} cannot be loaded"):
         yield from datasets.load_dataset(name, split="train", revision=revision)

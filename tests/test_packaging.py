@@ -137,6 +137,7 @@ def test_changelog_tells_of_this_version() -> None:
 def test_extras_in_messages_exist() -> None:
     extras = _config()["options.extras_require"]
     for package in (
+        "datasets",
         "matplotlib",
         "openai",
         "oras",
@@ -176,3 +177,14 @@ def test_the_wheel_holds_the_packages_and_nothing_else(tmp_path: Path) -> None:
         if path.name != ".gitkeep"
     }
     assert found == expected
+
+
+@pytest.mark.slow
+@pytest.mark.network
+def test_the_wheel_works_with_core_packages_only() -> None:
+    """`make smoke`: a fresh environment, no extra, another folder."""
+    if not (_ROOT / ".git").exists():
+        pytest.skip("no git checkout: the script takes its file list from git")
+    run = subprocess.run([str(_ROOT / "scripts/smoke")], capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "smoke: registered CLIGymHardened-v0" in run.stdout

@@ -11,7 +11,7 @@ __all__ = ["extra_of", "missing_package", "needs_extra"]
 
 _EXTRAS = {
     "accelerate": "train",
-    "datasets": "train",
+    "datasets": "hub",
     "matplotlib": "report",
     "openai": "train",
     "oras": "registry",
