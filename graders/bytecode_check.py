@@ -4,6 +4,8 @@ Read as text and passed to gold's interpreter with `-c`; Python 3.6 and up, stan
 Arguments: .pyc paths, relative to /. Writes one byte for each to the channel: 1 equal, 0 not.
 """
 
+from __future__ import annotations
+
 import ast
 import importlib.util
 import marshal
@@ -27,7 +29,7 @@ FIELDS = (
 )
 
 
-def same_code(one, other):
+def same_code(one: types.CodeType, other: types.CodeType) -> bool:
     """Whether two code objects do the same; file names and line numbers aside."""
     for field in FIELDS:
         if getattr(one, field, None) != getattr(other, field, None):
@@ -35,7 +37,7 @@ def same_code(one, other):
     return same_constants(one.co_consts, other.co_consts)
 
 
-def same_constants(one, other):
+def same_constants(one: object, other: object) -> bool:
     """Whether two constants are the same value of the same types (1, 1.0 and True differ)."""
     if type(one) is not type(other):
         return False
@@ -48,7 +50,7 @@ def same_constants(one, other):
     return repr(one) == repr(other)
 
 
-def compiled(path):
+def compiled(path: str) -> types.CodeType:
     """The code that this interpreter makes of the source that belongs to the .pyc at `path`."""
     folder, name = os.path.split(path)
     stem = name[: -len(".pyc")]
@@ -74,7 +76,7 @@ def compiled(path):
     return compile(tree, source_path, "exec", dont_inherit=True)
 
 
-def holds_gold_code(path):
+def holds_gold_code(path: str) -> bool:
     """Whether the .pyc at `path` is what this interpreter makes of gold's source."""
     try:
         with open(path, "rb") as stream:

@@ -26,6 +26,7 @@ class Attempt:
         damaged: the damaged image that the attempt started from.
         capture: what the attempt left.
         backend: runs the boxes that tests need.
+        test_timeout_s: limit of the task's own script (the other runs have limits of their own).
         certificate: the task's certificate; None is fine for graders that need none.
         always_run: run the tests also when the attempt has failed already, for the evidence.
     """
@@ -36,6 +37,7 @@ class Attempt:
     damaged: Image
     capture: Capture
     backend: GradingBackend
+    test_timeout_s: float = 1500.0
     certificate: Certificate | None = None
     always_run: bool = False
 

@@ -11,6 +11,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from cligym.errors import GraderError
@@ -29,6 +30,7 @@ __all__ = [
     "Prepared",
     "damage_from_records",
     "damage_records",
+    "forget",
     "image_tree",
     "oracle_entries",
     "prepare",
@@ -38,6 +40,10 @@ __all__ = [
 
 class ImageDiffer(Protocol):
     """The part of an image store that graders need."""
+
+    @property
+    def root(self) -> Path:
+        """Its folder for one id map, below `CLIGYM_HOME`."""
 
     def diff(self, gold: Image, damaged: Image) -> ChangeSet:
         """What `damaged` has changed or deleted against `gold`."""
@@ -189,11 +195,11 @@ def damage_from_records(records: Iterable[DamageRecord]) -> tuple[Damage, ...]:
     )
 
 
-_Key = tuple[int, str]
+_Key = tuple[int, str, str, str]
 _CACHE: weakref.WeakKeyDictionary[Backend, dict[_Key, Prepared]] = weakref.WeakKeyDictionary()
 _CACHE_LOCK = threading.Lock()
-_CACHE_MAX = 16
-"""Tasks kept per back end; a manifest of 60,000 paths takes some 20 MB."""
+_CACHE_MAX = 64
+"""Tasks kept per back end."""
 
 
 def prepare(
@@ -211,7 +217,7 @@ def prepare(
         raise GraderError(f"the certificate of {certificate.task_id} is for other images")
     if certificate.tests is None:
         raise GraderError(f"the certificate of {certificate.task_id} knows no tests")
-    key = (os.getpid(), f"{certificate.task_digest}{gold_image.digest}{damaged_image.digest}")
+    key = (os.getpid(), certificate.task_digest, gold_image.digest, damaged_image.digest)
     with _CACHE_LOCK:
         mine = _CACHE.setdefault(backend, {})
         found = mine.get(key)
@@ -223,6 +229,17 @@ def prepare(
                 mine.pop(next(iter(mine)))
             mine[key] = found
         return found
+
+
+def forget(
+    task_digest: str, gold_image: Image, damaged_image: Image, backend: GradingBackend
+) -> None:
+    """Drops what `prepare` keeps for a task: its damage is judged anew."""
+    with _CACHE_LOCK:
+        key = (os.getpid(), task_digest, gold_image.digest, damaged_image.digest)
+        found = _CACHE.get(backend, {}).pop(key, None)
+    if found is not None:
+        found.close()
 
 
 def oracle_entries(certificate: Certificate) -> Mapping[bytes, Entry | None]:

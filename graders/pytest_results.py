@@ -32,6 +32,7 @@ class TestResults:
         exit_code: pytest's exit status, None when it did not end.
         timed_out: whether it was killed at its limit.
         seconds: wall time of the process.
+        printed: end of what it printed: untrusted, for people's eyes, never evidence.
     """
 
     __test__ = False  # not a test, although pytest likes the name
@@ -44,6 +45,7 @@ class TestResults:
     exit_code: int | None = None
     timed_out: bool = False
     seconds: float = 0.0
+    printed: str = ""
 
 
 def read_results(
@@ -53,6 +55,7 @@ def read_results(
     exit_code: int | None,
     timed_out: bool = False,
     seconds: float = 0.0,
+    printed: str = "",
 ) -> TestResults:
     """Reads what one run wrote.
 
@@ -62,6 +65,7 @@ def read_results(
         exit_code: exit status of the process.
         timed_out: whether it was killed at its limit.
         seconds: its wall time.
+        printed: end of what it printed.
     """
     reader = _Reader(nonce)
     problem = "ran past its time limit" if timed_out else ""
@@ -80,6 +84,7 @@ def read_results(
         exit_code=exit_code,
         timed_out=timed_out,
         seconds=seconds,
+        printed=printed,
     )
 
 

@@ -147,6 +147,7 @@ def run_pytest(
         exit_code=result.exit_code,
         timed_out=result.timed_out,
         seconds=result.seconds,
+        printed=result.output[-4000:].decode("utf-8", "replace"),
     )
 
 

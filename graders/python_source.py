@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from cligym.sandboxes.base import MIB
 from cligym.sandboxes.entry import Entry, Kind
 
-__all__ = ["may_be_ast_equal", "same_programs"]
+__all__ = ["may_be_ast_equal", "same_programs", "same_syntax"]
 
 _BYTES_MAX = 4 * MIB
 _MEMORY_BYTES = 1024 * MIB
@@ -61,6 +61,15 @@ def same_programs(pairs: Sequence[tuple[bytes, bytes]]) -> list[bool]:
     """
     answers = [False] * len(pairs)
     todo = [i for i, (one, other) in enumerate(pairs) if _same_frame(one, other)]
+    for index, equal in zip(todo, same_syntax([pairs[i] for i in todo]), strict=True):
+        answers[index] = equal
+    return answers
+
+
+def same_syntax(pairs: Sequence[tuple[bytes, bytes]]) -> list[bool]:
+    """For each pair whether both parse to the same tree; cookies and `#!` lines aside."""
+    answers = [False] * len(pairs)
+    todo = list(range(len(pairs)))
     while todo:
         verdicts = _judge([pairs[index] for index in todo])
         for index, verdict in zip(todo, verdicts, strict=False):

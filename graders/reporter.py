@@ -5,6 +5,8 @@ Arguments: a JSON object {nonce, program}, then pytest's own arguments. Every li
 to the channel is a JSON object with the nonce; the reader is `graders/pytest_results.py`.
 """
 
+from __future__ import annotations
+
 import sys
 
 sys.path[:] = [folder for folder in sys.path if folder]  # `-c` adds "", `pytest` does not
@@ -13,19 +15,20 @@ sys.path[:] = [folder for folder in sys.path if folder]  # `-c` adds "", `pytest
 import json  # noqa: E402
 import os  # noqa: E402
 import platform  # noqa: E402
+from typing import Any  # noqa: E402
 
 
 class Reporter:
     """A pytest plugin that tells outcomes to the other end of the channel."""
 
-    def __init__(self, nonce):
+    def __init__(self, nonce: str) -> None:
         self.nonce = nonce
         self.channel = int(os.environ.pop("CLIGYM_CHANNEL"))
         os.set_inheritable(self.channel, False)
         self.process = os.getpid()
         self.reports = 0
 
-    def tell(self, kind, **fields):
+    def tell(self, kind: str, **fields: object) -> None:
         """Writes one record; a forked child of a test has nothing to say."""
         if os.getpid() != self.process:
             return
@@ -34,7 +37,7 @@ class Reporter:
         while data:
             data = data[os.write(self.channel, data) :]
 
-    def pytest_configure(self, config):
+    def pytest_configure(self, config: Any) -> None:
         """Tells what runs, and from which configuration."""
         import pytest
 
@@ -47,14 +50,15 @@ class Reporter:
             pytest=pytest.__version__,
             rootdir=str(root),
             configuration=str(path or ""),
+            workers=getattr(config.option, "numprocesses", None) or 0,
         )
 
-    def pytest_collectreport(self, report):
+    def pytest_collectreport(self, report: Any) -> None:
         """Tells files and classes that cannot be collected; a skipped module counts as such."""
         if report.failed:
             self.tell("collect-error", id=report.nodeid, text=str(report.longrepr)[-2000:])
 
-    def pytest_runtest_logreport(self, report):
+    def pytest_runtest_logreport(self, report: Any) -> None:
         """Tells one phase of one test; with xdist this is heard from the controller."""
         self.reports += 1
         text = str(report.longrepr)[-2000:] if report.failed else ""
@@ -67,11 +71,8 @@ class Reporter:
             text=text,
         )
 
-    def pytest_sessionfinish(self, session, exitstatus):
-        """Remembers nothing: the final record is written when pytest has returned."""
 
-
-def main():
+def main() -> int:
     """Runs pytest as its own script would, and writes the final record."""
     settings = json.loads(sys.argv[1])
     reporter = Reporter(settings["nonce"])
