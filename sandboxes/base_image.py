@@ -24,6 +24,7 @@ __all__ = ["BASE_NAME", "base"]
 BASE_NAME = "debian:bookworm-slim"
 
 _TIMEOUT_S = 1800.0
+_MERGED_USR = Path("/usr/share/mmdebstrap/hooks/merged-usr")
 _EXCLUDED = ("doc/*", "man/*", "info/*", "groff/*", "lintian/*", "linda/*", "locale/*")
 _INCLUDED = ("doc/*/copyright", "locale/locale.alias")
 
@@ -93,11 +94,14 @@ def _bootstrap(output_fd: int) -> None:
 
 
 def _options(hook: Path) -> list[str]:
-    options = ["--variant=apt", "--mode=auto", "--format=tar", "--skip=output/dev"]
+    options = ["--variant=minbase", "--mode=auto", "--format=tar", "--skip=output/dev"]
+    if _MERGED_USR.is_dir():  # else the package usrmerge does it, and brings all of perl
+        options += [f"--hook-dir={_MERGED_USR}", "--include=usr-is-merged"]
     options += [f"--aptopt={statement}" for statement in apt_transport_options()]
     options += ['--aptopt=APT::Install-Recommends "false"']
     options += [f"--dpkgopt=path-exclude=/usr/share/{pattern}" for pattern in _EXCLUDED]
     options += [f"--dpkgopt=path-include=/usr/share/{pattern}" for pattern in _INCLUDED]
+    options.append("--dpkgopt=force-unsafe-io")  # as there; a killed build leaves nothing anyway
     return [*options, f"--customize-hook={hook}"]
 
 

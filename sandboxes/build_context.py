@@ -65,6 +65,7 @@ class BuildContext:
             raise BuildError(f"source {pattern!r} leads out of the build context")
         if self._folder is None:
             return []
+        self._refuse_links(parts)
         names = [""]
         for part in parts:
             names = [found for name in names for found in self._matching(name, part)]
@@ -83,6 +84,14 @@ class BuildContext:
                 if not self._ignore.ignores(child):
                     yield found
 
+    def _refuse_links(self, parts: list[str]) -> None:
+        """A folder that is named, not matched, must not be a link."""
+        name = ""
+        for part in parts[:-1]:
+            name = f"{name}/{part}" if name else part
+            if self._on_disk(name).is_symlink():
+                raise BuildError(f"source {name!r} is a link; it is not followed")
+
     def _hidden(self, name: str) -> bool:
         """Ignored, and (for a folder) with nothing let back in."""
         if not self._ignore.ignores(name):
@@ -92,10 +101,8 @@ class BuildContext:
 
     def _matching(self, name: str, part: str) -> list[str]:
         folder = self._on_disk(name)
-        if folder.is_symlink():
-            raise BuildError(f"source {name!r} is a link; only what lies in the context is copied")
-        if not folder.is_dir():
-            return []
+        if folder.is_symlink() or not folder.is_dir():
+            return []  # a pattern does not match through links
         wanted = pattern_regex(part)
         return [child for child in self._children(name) if wanted.fullmatch(child.split("/")[-1])]
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
-__all__ = ["Image", "ImageConfig"]
+__all__ = ["Image", "ImageConfig", "config_from_json"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,3 +55,15 @@ class Image:
         """`sha256:…` over the layers and the configuration."""
         text = json.dumps([self.layers, asdict(self.config)], separators=(",", ":"))
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def config_from_json(record: Mapping[str, Any]) -> ImageConfig:
+    """The inverse of `dataclasses.asdict` on an `ImageConfig` after a trip through JSON."""
+    return ImageConfig(
+        env=tuple((str(name), str(value)) for name, value in record["env"]),
+        workdir=str(record["workdir"]),
+        user=str(record["user"]),
+        shell=tuple(str(word) for word in record["shell"]),
+        entrypoint=tuple(str(word) for word in record["entrypoint"]),
+        cmd=tuple(str(word) for word in record["cmd"]),
+    )

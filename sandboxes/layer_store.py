@@ -12,10 +12,12 @@ import json
 import os
 import secrets
 import shutil
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 from typing import IO, TYPE_CHECKING
 
 from cligym.errors import ImageError
@@ -30,6 +32,7 @@ __all__ = ["DIGEST_PREFIX", "LayerStore"]
 
 DIGEST_PREFIX = "sha256:"
 _UNFINISHED = ".new-"
+_RECENT = 16  # parsed change sets kept: reading single files of an image asks for them often
 
 
 class LayerStore:
@@ -44,6 +47,8 @@ class LayerStore:
         self._folder = root / "layers"
         self._lock_path = root / "layers.lock"
         self._keeper = keeper
+        self._recent: OrderedDict[str, ChangeSet] = OrderedDict()
+        self._recent_lock = Lock()
         self._folder.mkdir(mode=0o755, parents=True, exist_ok=True)
 
     def has(self, digest: str) -> bool:
@@ -77,7 +82,15 @@ class LayerStore:
         Raises:
             ImageError: the layer is not here.
         """
-        return ChangeSet.from_json(json.loads(self.manifest_text(digest)))
+        with self._recent_lock:
+            known = self._recent.get(digest)
+        if known is None:
+            known = ChangeSet.from_json(json.loads(self.manifest_text(digest)))
+            with self._recent_lock:
+                self._recent[digest] = known
+                while len(self._recent) > _RECENT:
+                    self._recent.popitem(last=False)
+        return known
 
     def add(self, parent: Manifest, tree: Path | str, changes: ChangeSet) -> str:
         """Takes in the changes of an upper directory in their normal form; the layer's digest.
@@ -142,6 +155,8 @@ class LayerStore:
 
     def drop(self, digest: str) -> None:
         """Removes a layer; missing is fine. The caller knows that nobody uses it."""
+        with self._recent_lock:
+            self._recent.pop(digest, None)
         doomed = self._folder / f"{_UNFINISHED}{secrets.token_hex(8)}"
         with file_lock(self._lock_path):
             try:

@@ -134,7 +134,9 @@ class _Expander:
         value = self._values.get(name)
         if operator == "}" and not colon:
             return value or ""
-        if not operator or operator not in "-+?":
+        if not operator:
+            raise BuildError(f"no closing brace in {self._word!r}")
+        if operator not in "-+?":
             raise BuildError(f"modifier {operator!r} of ${{{name}}} in {self._word!r} is not known")
         other = self.text(stop="}")
         if self._take() != "}":

@@ -17,12 +17,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cligym.errors import ImageError
 from cligym.sandboxes.atomic_file import file_lock, write_atomically
-from cligym.sandboxes.entry import ChangeSet, Entry
-from cligym.sandboxes.image import Image, ImageConfig
+from cligym.sandboxes.entry import ChangeSet, Entry, Kind
+from cligym.sandboxes.image import Image, ImageConfig, config_from_json
+from cligym.sandboxes.image_archive import read_archive, write_archive
 from cligym.sandboxes.image_names import canonical_name
 from cligym.sandboxes.layer_store import DIGEST_PREFIX, LayerStore
 from cligym.sandboxes.manifest_rows import RowManifest
@@ -154,9 +155,9 @@ class ImageStore:
     def extend(self, parent: Image, tree: Path | str, changes: ChangeSet) -> Image:
         """`commit` without storing the image itself: a step of a build. Removes `tree`."""
         try:
-            if not changes:
+            if not _storable(changes):
                 return parent
-            layer = self.layers.add(self.manifest(parent), tree, changes)
+            layer = self.layers.add(self.manifest(parent), tree, _storable(changes))
             return replace(parent, layers=(*parent.layers, layer))
         finally:
             self.keeper.remove_tree(tree)
@@ -184,6 +185,25 @@ class ImageStore:
                 candidates.update(changes.changed, changes.deleted)
         return self.manifest(gold).difference(self.manifest(damaged), candidates)
 
+    def export_image(self, image: Image, path: Path) -> None:
+        """Writes an image to a file that `import_image` reads, also for another id map."""
+        names = sorted(name for name, digest in self.tags().items() if digest == image.digest)
+        with self.building():
+            write_archive(self.layers, self.keeper, image, names, path)
+
+    def import_image(self, path: Path) -> Image:
+        """Stores the image of an archive under the names it had.
+
+        Raises:
+            ImageError: it cannot be read, or something in it is not what its name says.
+        """
+        with self.building():
+            archived = read_archive(self.layers, path)
+            self.put(archived.image)
+        for name in archived.names:
+            self.tag(archived.image, name)
+        return archived.image
+
     @contextmanager
     def building(self) -> Iterator[None]:
         """While held, `remove` waits: layers that no image names yet stay."""
@@ -210,19 +230,18 @@ class ImageStore:
             record = json.loads(self._path(digest).read_text(encoding="utf-8"))
         except FileNotFoundError as error:
             raise ImageError(f"image {digest} is not in the store at {self.root}") from error
-        return Image(layers=tuple(record["layers"]), config=_config_from_json(record["config"]))
+        return Image(layers=tuple(record["layers"]), config=config_from_json(record["config"]))
 
     def _write_tags(self, tags: dict[str, str]) -> None:
         text = json.dumps(tags, indent=1, sort_keys=True)
         write_atomically(self.root / "tags.json", text.encode())
 
 
-def _config_from_json(record: dict[str, Any]) -> ImageConfig:
-    return ImageConfig(
-        env=tuple((str(name), str(value)) for name, value in record["env"]),
-        workdir=str(record["workdir"]),
-        user=str(record["user"]),
-        shell=tuple(record["shell"]),
-        entrypoint=tuple(record["entrypoint"]),
-        cmd=tuple(record["cmd"]),
-    )
+def _storable(changes: ChangeSet) -> ChangeSet:
+    """Without sockets and devices, which no layer can carry (as in Docker's layers)."""
+    kept = {
+        path: entry
+        for path, entry in changes.changed.items()
+        if entry.kind not in (Kind.SOCKET, Kind.CHARACTER, Kind.BLOCK)
+    }
+    return ChangeSet(kept, changes.deleted)

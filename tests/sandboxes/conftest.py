@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cligym.errors import SandboxUnavailableError
+from cligym.sandboxes import base_image as base_image_module
 from cligym.sandboxes.base_image import base
 from cligym.sandboxes.image import Image
 from cligym.sandboxes.namespace import NamespaceBackend
@@ -18,7 +20,8 @@ from cligym.sandboxes.namespace import NamespaceBackend
 @pytest.fixture(scope="session")
 def store_home() -> Path:
     """`CLIGYM_TEST_HOME`, or a folder that outlives the run, so that the next one is fast."""
-    default = Path(tempfile.gettempdir()) / f"cligym-test-home-{os.geteuid()}"
+    recipe = hashlib.sha256(Path(base_image_module.__file__).read_bytes()).hexdigest()[:8]
+    default = Path(tempfile.gettempdir()) / f"cligym-test-home-{os.geteuid()}-{recipe}"
     home = Path(os.environ.get("CLIGYM_TEST_HOME") or default)
     home.mkdir(parents=True, exist_ok=True)
     return home
