@@ -9,7 +9,7 @@ from typing import Any
 from cligym.errors import ConfigError
 from cligym.training.chat_mask import template_digest
 
-__all__ = ["choose_template", "name_template"]
+__all__ = ["OWN", "TRAINING", "choose_template", "name_template"]
 
 OWN = "own"
 TRAINING = "training"
