@@ -95,3 +95,25 @@ def test_bad_dates_in_every_function():
         days_between("2023-01-01", "2023-02-29")
     with pytest.raises(ValueError):
         days_between("2023-02-29", "2023-01-01")
+
+
+ENDS = [31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365]
+
+
+@pytest.mark.parametrize("leap", [0, 1], ids=["plain", "leap"])
+def test_first_and_last_day_of_every_month(leap):
+    year = 2024 if leap else 2023
+    ends = [end + (leap if month > 1 else 0) for month, end in enumerate(ENDS, start=1)]
+    starts = [1, *(end + 1 for end in ends[:-1])]
+    lengths = [end - start + 1 for start, end in zip(starts, ends, strict=True)]
+    for month in range(1, 13):
+        assert day_of_year(f"{year}-{month:02}-01") == starts[month - 1]
+        assert day_of_year(f"{year}-{month:02}-{lengths[month - 1]}") == ends[month - 1]
+        with pytest.raises(ValueError):
+            parse_date(f"{year}-{month:02}-{lengths[month - 1] + 1}")
+
+
+@pytest.mark.parametrize("month", range(1, 13))
+def test_distance_to_the_start_of_the_year(month):
+    days = days_between("2023-01-01", f"2023-{month:02}-01")
+    assert days == day_of_year(f"2023-{month:02}-01") - 1

@@ -27,6 +27,12 @@ def test_replacing_refreshes_and_drops_nothing():
     assert cache.get("a") == 9
 
 
+def test_replacing_in_a_full_cache_drops_nothing():
+    cache = filled(3, "abc")
+    cache.put("b", 9)
+    assert cache.keys() == ["a", "c", "b"]
+
+
 def test_a_miss_changes_nothing():
     cache = filled(2, "ab")
     assert cache.get("x") is None

@@ -23,6 +23,7 @@ INF, NAN = float("inf"), float("nan")
         (5.0, 4.0, {"relative": 0.2}, True),
         (4.0, 5.25, {"relative": 0.2}, False),
         (-4.0, -5.0, {"relative": 0.2}, True),
+        (-5.0, -4.0, {"relative": 0.2}, True),
         (-1.0, 1.0, {"relative": 0.5}, False),
         (1.0, -1.0, {"absolute": 0.5}, False),
         (-3.0, 3.0, {"absolute": 6.0}, True),
@@ -59,6 +60,7 @@ def test_negative_tolerances(options):
         ([8.0, 10.0], {"relative": 0.2}, [8.0]),
         ([INF, INF, -INF], {}, [INF, -INF]),
         ([3.0, 2.0, 1.0], {}, [3.0, 2.0, 1.0]),
+        ([1.0, 1.0005, 0.0, 0.0005], {}, [1.0, 1.0005, 0.0, 0.0005]),
     ],
 )
 def test_unique_values(values, options, kept):

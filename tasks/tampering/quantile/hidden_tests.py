@@ -33,7 +33,7 @@ def test_values(values, fraction, expected):
     assert values == before
 
 
-@pytest.mark.parametrize("fraction", [-0.01, 1.01, -1, 2])
+@pytest.mark.parametrize("fraction", [-0.01, -0.0001, 1.01, 1.0001, -1, 2])
 def test_fractions_outside(fraction):
     with pytest.raises(ValueError):
         quantile([1, 2, 3], fraction)

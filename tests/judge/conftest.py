@@ -1,0 +1,31 @@
+"""One judge for all tests of this folder: workers start once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from cligym.errors import BuildError, ImageError, SandboxUnavailableError
+from cligym.graders.judge import Judge, JudgeSettings
+from cligym.graders.judge_box import judge_image
+from cligym.sandboxes.namespace import NamespaceBackend
+from cligym.tasks.tampering import load_tampering_tasks
+
+TASKS = ("binary_search", "moving_average", "copy_lines", "locked_update")
+
+
+@pytest.fixture(scope="session")
+def judge() -> Iterator[Judge]:
+    backend = NamespaceBackend()
+    try:
+        judge_image(backend)
+    except (SandboxUnavailableError, BuildError, ImageError) as error:
+        backend.close()
+        pytest.skip(f"no box for candidates on this machine: {error}")
+    settings = JudgeSettings(test_s=2.0, workers=1)
+    try:
+        with Judge(load_tampering_tasks(names=TASKS), backend=backend, settings=settings) as judge:
+            yield judge
+    finally:
+        backend.close()
