@@ -35,13 +35,12 @@ def _lines(section: str, key: str) -> list[str]:
 
 
 def _is_data(folder: Path) -> bool:
-    path = folder.relative_to(_ROOT).as_posix() + "/"
-    return any(path.startswith(f"{data}/") for data in _DATA_FOLDERS)
+    return any(f"/{data}/" in f"{folder.as_posix()}/" for data in _DATA_FOLDERS)
 
 
-def _package_folders() -> dict[str, Path]:
+def _package_folders(root: Path = _ROOT) -> dict[str, Path]:
     """Every package in the checkout: dotted name -> real folder."""
-    tops = {"cligym": _ROOT / "src/cligym"} | {f"cligym.{room}": _ROOT / room for room in _ROOMS}
+    tops = {"cligym": root / "src/cligym"} | {f"cligym.{room}": root / room for room in _ROOMS}
     found: dict[str, Path] = {}
     for name, top in tops.items():
         for init in top.rglob("__init__.py"):  # does not follow the links in src/cligym
@@ -172,7 +171,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else(tmp_path: Path) -> None:
         found = {name for name in archive.namelist() if ".dist-info/" not in name}
     expected = {
         (Path(*name.split(".")) / path.relative_to(folder)).as_posix()
-        for name, folder in _package_folders().items()
+        for name, folder in _package_folders(source).items()
         for path in _files(folder)
         if path.name != ".gitkeep"
     }
