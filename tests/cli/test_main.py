@@ -154,7 +154,7 @@ def test_a_broken_pipe_of_our_own_is_an_infra_error(
     assert capsys.readouterr().err == "cligym: error: Broken pipe\n"
 
 
-def _program(*arguments: str, **options: object) -> list[str]:
+def _program(*arguments: str) -> list[str]:
     return [sys.executable, "-c", "import sys; from cligym.cli import main; sys.exit(main())",
             *arguments]  # fmt: skip
 
@@ -186,6 +186,25 @@ def test_no_color_is_respected() -> None:
     )
     assert b"\x1b[3" not in plain.stdout
     assert colored.returncode == plain.returncode == 0
+
+
+def test_a_terminal_without_utf8_gets_escapes() -> None:
+    speak = (
+        "import sys, cligym.cli.version as v\n"
+        "from cligym.cli.output import print_table, print_text\n"
+        "def speak():\n print_text('gr\u00fc\u00dfe'); print_table(['\u00e4'], [['\u6f22']])\n"
+        "v.register = lambda app: app.command('speak')(speak)\n"
+        "from cligym.cli import main\nsys.exit(main(['speak']))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", speak],
+        env=_environment(PYTHONIOENCODING="ascii"),
+        capture_output=True,
+        text=True,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "gr\\xfc\\xdfe" in run.stdout
+    assert "\\u6f22" in run.stdout
 
 
 def test_ctrl_c_leaves_no_traceback() -> None:

@@ -13,6 +13,7 @@ Never a traceback, except with CLIGYM_DEBUG=1. Commands live in the modules of t
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import select
 import sys
@@ -41,6 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: arguments after the program's name; None takes those of this process.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that knows no UTF-8 gets escapes, not an error after minutes of work.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         arguments = sys.argv[1:] if argv is None else list(argv)
         result = build_command().main(args=arguments, prog_name="cligym", standalone_mode=False)
