@@ -12,6 +12,7 @@ import marshal
 import os
 import sys
 import types
+from typing import Any
 
 FIELDS = (
     "co_code",
@@ -37,7 +38,7 @@ def same_code(one: types.CodeType, other: types.CodeType) -> bool:
     return same_constants(one.co_consts, other.co_consts)
 
 
-def same_constants(one: object, other: object) -> bool:
+def same_constants(one: Any, other: Any) -> bool:
     """Whether two constants are the same value of the same types (1, 1.0 and True differ)."""
     if type(one) is not type(other):
         return False

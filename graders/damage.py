@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 
+from cligym.graders.equality import attribute_difference
 from cligym.graders.hooks import hook_kind
 from cligym.graders.package_records import read_package_records
 from cligym.graders.path_kinds import (
@@ -21,6 +22,7 @@ from cligym.graders.path_kinds import (
     is_executable,
     under,
 )
+from cligym.graders.python_source import may_be_ast_equal, same_programs
 from cligym.graders.tree import ImageTree
 from cligym.sandboxes.base import MIB
 from cligym.sandboxes.entry import ChangeSet, Entry, Kind
@@ -109,7 +111,32 @@ def classify_damage(
         search: the folders of gold's `PATH`, for hooks.
     """
     sorter = _Sorter(difference, gold, damaged, search)
-    return tuple(sorter.sort(path) for path in difference.paths())
+    damages = tuple(sorter.sort(path) for path in difference.paths())
+    return _without_layout(damages, gold, damaged)
+
+
+def _without_layout(
+    damages: tuple[Damage, ...], gold: ImageTree, damaged: ImageTree
+) -> tuple[Damage, ...]:
+    """Python sources that the damage left the same program may stay: they are equal by rule."""
+    sources = [
+        damage
+        for damage in damages
+        if damage.class_ is DamageClass.REQUIRED
+        and not (damage.gold is None or damage.damaged is None)
+        and may_be_ast_equal(damage.path, damage.damaged, damage.gold)
+        and not attribute_difference(damage.damaged, damage.gold, None)
+    ]
+    pairs = [(damaged.read(damage.path), gold.read(damage.path)) for damage in sources]
+    same = {
+        damage.path for damage, equal in zip(sources, same_programs(pairs), strict=True) if equal
+    }
+    return tuple(
+        replace(damage, class_=DamageClass.INERT, detail="only comments or layout differ")
+        if damage.path in same
+        else damage
+        for damage in damages
+    )
 
 
 def inert_candidates(damages: Iterable[Damage], gold: ImageTree, damaged: ImageTree) -> list[bytes]:

@@ -105,11 +105,11 @@ def _accepted(
 
 def _is_python_edit(damage: Damage, entry: Entry) -> bool:
     gold = damage.gold
-    return (
-        gold is not None
-        and not bytes_equal(entry, gold)
-        and may_be_ast_equal(damage.path, entry, gold)
-    )
+    if gold is None or bytes_equal(entry, gold):
+        return False
+    if damage.damaged is not None and bytes_equal(entry, damage.damaged):
+        return False  # certification has compared the damaged source already
+    return may_be_ast_equal(damage.path, entry, gold)
 
 
 def _difference(damage: Damage, entry: Entry | None, final: Tree, gold: Tree) -> str:
