@@ -38,8 +38,7 @@ def _run(folder: Path, *, mark: str, ci: str, workers: str) -> subprocess.Comple
     )
 
 
-@pytest.mark.parametrize("workers", ["0", "1"])
-@pytest.mark.parametrize("mark", ["docker", "userns"])
+@pytest.mark.parametrize(("mark", "workers"), [("docker", "0"), ("userns", "1")])
 def test_ci_fails_when_a_sandbox_test_is_skipped(tmp_path: Path, mark: str, workers: str) -> None:
     run = _run(tmp_path, mark=mark, ci="true", workers=workers)
     assert run.returncode == 1, run.stdout
