@@ -28,7 +28,9 @@ _MERGED_USR = Path("/usr/share/mmdebstrap/hooks/merged-usr")
 _EXCLUDED = ("doc/*", "man/*", "info/*", "groff/*", "lintian/*", "linda/*", "locale/*")
 _INCLUDED = ("doc/*/copyright", "locale/locale.alias")
 
-# Runs on the finished folder ("$1"), before it is packed.
+# Runs on the finished folder ("$1"), before mmdebstrap's own cleaning (package lists, /run, /tmp).
+# Never empty "$1/tmp" here: mmdebstrap keeps its apt configuration there, and without it the next
+# apt-get would work on this machine's own lists.
 _FINISH = r"""
 set -eu
 cd "$1"
@@ -45,9 +47,9 @@ chmod 755 usr/sbin/policy-rc.d
 : > etc/hostname
 : > etc/machine-id
 printf '127.0.0.1\tlocalhost\n' > etc/hosts
-rm -rf var/cache/debconf/*-old var/lib/dpkg/*-old var/lib/apt/lists/* var/cache/apt/*.bin
+rm -rf var/cache/debconf/*-old var/lib/dpkg/*-old var/cache/apt/*.bin
 rm -rf var/cache/apt/archives/*.deb var/log/apt/* var/log/*.log var/cache/ldconfig/aux-cache
-rm -rf usr/share/doc-base/* run/* tmp/*
+rm -rf usr/share/doc-base/*
 find usr/share/locale -mindepth 1 -maxdepth 1 -type d -exec rm -rf {} +
 """
 

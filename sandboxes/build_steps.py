@@ -51,6 +51,11 @@ class RunStep:
             BuildError: it failed, ran too long or wrote too much.
         """
         store, config = backend.store, image.config
+        if config.user not in ("", "0", "root") and not backend.keeper.has_id_range:
+            raise self.instruction.error(
+                f"USER {config.user} cannot run here: this account has no range of ids "
+                "(see /etc/subuid)"
+            )
         process = run_process(self.instruction, config.shell, SCRIPT_PATH)
         site = lay_site(store, image, self.settings, process.script)
         spec = SandboxSpec(image=site.image, limits=_limits(), network=True)

@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 import shutil
+import tempfile
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,11 +25,12 @@ from cligym.errors import ImageError
 from cligym.sandboxes.atomic_file import file_lock, sync_folder, try_file_lock, write_atomically
 from cligym.sandboxes.entry import ChangeSet, Entry, Manifest
 from cligym.sandboxes.layer_form import layer_changes, layer_pieces
+from cligym.sandboxes.tar_writer import give_all_to_root
 
 if TYPE_CHECKING:
     from cligym.sandboxes.keeper import Keeper
 
-__all__ = ["DIGEST_PREFIX", "LayerStore"]
+__all__ = ["DIGEST_PREFIX", "LayerStore", "without_owners"]
 
 DIGEST_PREFIX = "sha256:"
 _UNFINISHED = ".new-"
@@ -195,7 +197,12 @@ class LayerStore:
         self._keeper.make_tree(work / "tree")
         stream.flush()
         stream.seek(0)
-        self._keeper.unpack_tar(stream.fileno(), work / "tree")
+        if self._keeper.has_id_range:
+            self._keeper.unpack_tar(stream.fileno(), work / "tree")
+            return
+        with tempfile.TemporaryFile() as squashed:  # no other owner can exist there
+            give_all_to_root(stream, squashed)
+            self._keeper.unpack_tar(squashed.fileno(), work / "tree")
 
     def _discard(self, folder: Path) -> None:
         self._keeper.remove_tree(folder / "tree")
@@ -217,7 +224,7 @@ class LayerStore:
         scan = self._keeper.walk(tree)
         found, wanted = dict(scan.changed), dict(changes.changed)
         if not self._keeper.has_id_range:  # every owner is root there; the manifest knows better
-            found, wanted = _without_owners(found), _without_owners(wanted)
+            found, wanted = without_owners(found), without_owners(wanted)
         marks = {piece.path for piece in layer_pieces(changes, "") if piece.entry is None}
         odd = {path for path in {*found, *wanted} if found.get(path) != wanted.get(path)}
         odd |= marks ^ set(scan.whiteouts)
@@ -232,5 +239,6 @@ class LayerStore:
         return ImageError(f"layer {digest} is not in the store at {self._folder}")
 
 
-def _without_owners(entries: Manifest) -> dict[bytes, Entry]:
+def without_owners(entries: Manifest) -> dict[bytes, Entry]:
+    """The same with root as every owner: what a box with one user sees."""
     return {path: replace(entry, uid=0, gid=0) for path, entry in entries.items()}

@@ -25,7 +25,7 @@ from cligym.sandboxes.entry import ChangeSet, Entry, Kind
 from cligym.sandboxes.image import Image, ImageConfig, config_from_json
 from cligym.sandboxes.image_archive import read_archive, write_archive
 from cligym.sandboxes.image_names import canonical_name
-from cligym.sandboxes.layer_store import DIGEST_PREFIX, LayerStore
+from cligym.sandboxes.layer_store import DIGEST_PREFIX, LayerStore, without_owners
 from cligym.sandboxes.manifest_rows import RowManifest
 from cligym.sandboxes.root_cache import RootCache
 
@@ -49,7 +49,7 @@ class ImageStore:
         self.root = home / keeper.map_key
         self.keeper = keeper
         self.layers = LayerStore(self.root, keeper)
-        self._roots = RootCache(self.root / "roots", self.layers.changes)
+        self._roots = RootCache(self.root / "roots", self._visible_changes)
         self._images = self.root / "images"
         self._images.mkdir(mode=0o755, exist_ok=True)
 
@@ -209,6 +209,13 @@ class ImageStore:
         """While held, `remove` waits: layers that no image names yet stay."""
         with file_lock(self.root / "builds.lock", shared=True):
             yield
+
+    def _visible_changes(self, layer: str) -> ChangeSet:
+        """A layer as boxes of this id map see it: without an id range all is root's."""
+        changes = self.layers.changes(layer)
+        if self.keeper.has_id_range:
+            return changes
+        return ChangeSet(without_owners(changes.changed), changes.deleted)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

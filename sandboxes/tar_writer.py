@@ -11,7 +11,7 @@ from typing import IO
 
 from cligym.sandboxes.entry import Entry, Kind
 
-__all__ = ["TreeWriter"]
+__all__ = ["TreeWriter", "give_all_to_root"]
 
 
 class TreeWriter:
@@ -83,3 +83,24 @@ class TreeWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def give_all_to_root(source: IO[bytes], target: IO[bytes]) -> None:
+    """Copies an archive with root as the owner of everything; `target` is left at its start."""
+    with (
+        tarfile.open(
+            fileobj=source, mode="r:", encoding="utf-8", errors="surrogateescape"
+        ) as reader,
+        tarfile.open(
+            fileobj=target,
+            mode="w",
+            format=tarfile.PAX_FORMAT,
+            encoding="utf-8",
+            errors="surrogateescape",
+        ) as writer,
+    ):
+        for member in reader:
+            member.uid = member.gid = 0
+            writer.addfile(member, reader.extractfile(member) if member.isreg() else None)
+    target.flush()
+    target.seek(0)

@@ -127,6 +127,7 @@ def test_heredocs(backend: NamespaceBackend) -> None:
     ]
 
 
+@pytest.mark.usefixtures("id_range")
 def test_env_arg_workdir_user(backend: NamespaceBackend) -> None:
     text = f"""{FROM}
 ARG COLOUR=red
@@ -161,6 +162,7 @@ def test_args_are_part_of_the_cache_key(backend: NamespaceBackend) -> None:
     assert sh(backend, two, "cat /v") == "2\n"
 
 
+@pytest.mark.usefixtures("id_range")
 def test_copy(backend: NamespaceBackend, tmp_path: Path) -> None:
     (tmp_path / "app/pkg").mkdir(parents=True)
     (tmp_path / "app/pkg/m.py").write_text("m")
@@ -199,6 +201,7 @@ def test_copied_bytes_are_part_of_the_cache_key(backend: NamespaceBackend, tmp_p
     assert sh(backend, build(text, backend, context=tmp_path), "cat /f") == "2"
 
 
+@pytest.mark.usefixtures("id_range")
 def test_attributes_reach_the_layer(backend: NamespaceBackend) -> None:
     image = made(
         backend,
