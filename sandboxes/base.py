@@ -128,7 +128,8 @@ class Capture(Protocol):
     @property
     def oversized(self) -> str:
         """Which limit it is over, in words; "" when within limits. Oversized ones have no
-        content and cannot be replayed."""
+        content and cannot be replayed.
+        """
 
     def read(self, path: bytes, *, limit_bytes: int = 64 * MIB) -> bytes:
         """Bytes of a changed regular file (at most `limit_bytes`).

@@ -1,8 +1,9 @@
 """The system calls a box may make: `seccomp_profile.json`, compiled by libseccomp (thin binding).
 
 Unknown system calls answer ENOSYS, so that libraries fall back; those a container must not make
-answer EPERM. Nested user namespaces and mounts are refused: `clone` with namespace flags, `unshare`,
-`setns`, `mount` and its kin; `clone3` is ENOSYS because its flags lie in memory a filter cannot see.
+answer EPERM. Nested user namespaces and mounts are refused: `clone` with namespace flags,
+`unshare`, `setns`, `mount` and its kin; `clone3` is ENOSYS because its flags lie in memory a
+filter cannot see.
 """
 
 from __future__ import annotations
