@@ -14,6 +14,7 @@ import resource
 import select
 import signal
 import socket
+import stat
 import time
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -141,6 +142,8 @@ class _Init:
             answer = self._spawn(header["spawn"], message.fds)
         elif "mark" in header:
             answer = {"marked": _pids()}
+            if "shell" in header:
+                answer["whole"] = _has_files(header["shell"], header["whole"])
         elif "kill_since" in header:
             answer = {"killed": _kill_all_but(set(header["kill_since"]))}
         else:
@@ -165,7 +168,8 @@ class _Init:
             text = report.read(4096).decode(errors="replace")
         if text:
             os.waitpid(pid, 0)
-            return {"error": text, "errno": 0}
+            number, _, reason = text.partition(" ")
+            return {"error": reason, "errno": int(number)}
         self._known.add(pid)
         return {"pid": pid}
 
@@ -175,7 +179,8 @@ class _Init:
             env = {os.fsencode(k): os.fsencode(v) for k, v in request["env"].items()}
             self._place_descriptors(dict(zip(request["fds"], fds, strict=True)), report)
             os.setsid()
-            self._limit(request.get("cwd", "/"), str(request.get("user", "")), env)
+            self._go_to(request.get("cwd", "/"), any_cwd=request.get("any_cwd", False))
+            self._limit(str(request.get("user", "")), env)
             for number in range(1, signal.NSIG):
                 with contextlib.suppress(OSError, ValueError):
                     signal.signal(number, signal.SIG_DFL)
@@ -184,7 +189,9 @@ class _Init:
             _exec_search(argv, env, path)
         except BaseException as error:  # a forked child must never return into the parent's code
             with contextlib.suppress(OSError):
-                os.write(self._report, f"{error}".encode(errors="replace")[:4000])
+                number = error.errno or 0 if isinstance(error, OSError) else 0
+                reason = error.strerror if isinstance(error, OSError) else error
+                os.write(self._report, f"{number} {reason}".encode(errors="replace")[:4000])
         os._exit(127)
 
     def _place_descriptors(self, wanted: dict[int, int], report: int) -> None:
@@ -210,7 +217,15 @@ class _Init:
                 with contextlib.suppress(OSError):
                     os.set_inheritable(number, False)
 
-    def _limit(self, cwd: str, user: str, env: dict[bytes, bytes]) -> None:
+    def _go_to(self, cwd: str, *, any_cwd: bool) -> None:
+        try:
+            os.chdir(os.fsencode(cwd))
+        except OSError:
+            if not any_cwd:
+                raise
+            os.chdir("/")  # a shell must come up also when its folder is gone
+
+    def _limit(self, user: str, env: dict[bytes, bytes]) -> None:
         with contextlib.suppress(OSError, ValueError):
             hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
             soft = min(_OPEN_FILES, hard) if hard != resource.RLIM_INFINITY else _OPEN_FILES
@@ -219,7 +234,6 @@ class _Init:
         with contextlib.suppress(OSError):
             with open("/proc/self/oom_score_adj", "w") as file:
                 file.write("500")  # under memory pressure they die before this PID 1 does
-        os.chdir(os.fsencode(cwd))
         for number in self._drop:
             linux.prctl(linux.PR_CAPBSET_DROP, number)
         uid, gid, groups, home = _find_user(user)
@@ -277,12 +291,27 @@ def _find_user(user: str) -> tuple[int, int, list[int], bytes]:
 
 def _account_lines(path: str, count: int) -> list[list[bytes]]:
     try:
-        with open(path, "rb") as file:
+        # Not blocking: a fifo of that name must not stop us.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return []
             lines = file.read(4 << 20).splitlines()
     except OSError:
         return []
     rows = [line.split(b":") for line in lines]
     return [row for row in rows if len(row) >= count and row[2].isdigit()]
+
+
+def _has_files(pid: int, wanted: dict[str, list[int]]) -> bool:
+    """True when the process still has these files: descriptor -> device and inode."""
+    for number, identity in wanted.items():
+        try:
+            status = os.stat(f"/proc/{pid}/fd/{number}")
+        except OSError:
+            return False
+        if [status.st_dev, status.st_ino] != identity:
+            return False
+    return True
 
 
 def _pids() -> list[int]:

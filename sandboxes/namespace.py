@@ -27,6 +27,7 @@ from cligym.errors import (
     SandboxDestroyedError,
     SandboxError,
     SandboxStartError,
+    SandboxTimeoutError,
 )
 from cligym.sandboxes import wire
 from cligym.sandboxes.base import (
@@ -74,7 +75,7 @@ class NamespaceBackend:
     name = "namespace"
 
     def __init__(self, home: Path | None = None, scratch: Path | None = None) -> None:
-        self._home = home or default_home()
+        self.home = home or default_home()
         self._scratch = scratch or default_scratch()
         self._lock = threading.Lock()
         self._keeper: Keeper | None = None
@@ -83,7 +84,7 @@ class NamespaceBackend:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickles as its two folders: a copy in another process starts a keeper of its own."""
-        return {"home": self._home, "scratch": self._scratch}
+        return {"home": self.home, "scratch": self._scratch}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         NamespaceBackend.__init__(self, state["home"], state["scratch"])
@@ -93,8 +94,8 @@ class NamespaceBackend:
         """The keeper process (made at the first use, and again in a forked child)."""
         with self._lock:
             if self._keeper is None or self._keeper.pid != os.getpid():
-                self._keeper = Keeper(self._home, self._scratch)
-                self._store = ImageStore(self._home, self._keeper)
+                self._keeper = Keeper(self.home, self._scratch)
+                self._store = ImageStore(self.home, self._keeper)
                 atexit.register(_close_weakly, weakref.ref(self))
             return self._keeper
 
@@ -354,8 +355,15 @@ class NamespaceSandbox:
             try:
                 wire.send(sock, header, payload, fds)
                 message = wire.receive(sock)
+            except TimeoutError as error:
+                self.abandon()
+                raise SandboxTimeoutError("the sandbox's supervisor does not answer") from error
             except OSError as error:
-                raise SandboxError(f"the sandbox's supervisor does not answer: {error}") from error
+                self.abandon()
+                raise SandboxError(f"the sandbox's supervisor is gone: {error}") from error
+            except BaseException:
+                self.abandon()  # Ctrl-C amid a message: the rest of it would be taken for the next
+                raise
         if message is None:
             raise SandboxError("the sandbox's supervisor died")
         if "destroyed" in message.header:
@@ -366,7 +374,7 @@ class NamespaceSandbox:
 
     def run(self, command: str, *, timeout_s: float = 300.0) -> ExecResult:
         """Runs a command in the persistent shell; see `Sandbox.run`."""
-        text = command.encode("utf-8", "surrogateescape")
+        text = _encode(command)
         if b"\0" in text:
             return ExecResult(exit_code=2, output=b"bash: a command cannot hold a NUL byte\n")
         message = self.call({"op": "run", "timeout_s": timeout_s}, timeout_s, text)
@@ -465,6 +473,14 @@ class NamespaceSandbox:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _encode(command: str) -> bytes:
+    """A command's bytes; what no byte stands for (a model may write any code point) becomes `?`."""
+    try:
+        return command.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return command.encode("utf-8", "replace")
 
 
 def _result(message: wire.Message, output_bytes: int) -> ExecResult:

@@ -9,23 +9,21 @@ costs this process a bounded amount of memory. Standard library and sibling modu
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import errno
 import os
 import select
 import signal
 import socket
-import struct
-import termios
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from cligym.sandboxes import linux, wire
 from cligym.sandboxes.box_init import BoxSetup, run_init
 from cligym.sandboxes.box_mounts import FOLDERS, BoxView
 from cligym.sandboxes.disk_watch import DiskWatch
 from cligym.sandboxes.output_buffer import OutputBuffer
+from cligym.sandboxes.shell import Shell, bytes_waiting
 from cligym.sandboxes.tree_edit import remove_tree
 
 __all__ = ["BoxGoneError", "Supervisor"]
@@ -33,13 +31,7 @@ __all__ = ["BoxGoneError", "Supervisor"]
 _READ_BYTES = 1 << 20
 _TICK_S = 0.25
 _CHANNEL_BYTES = 64 << 20
-_SCRIPT_FD, _COMMAND_FD, _STATUS_FD = 250, 251, 252
-# One line a command, read by bash as its script: no loop around it, so that `break`, `return` and
-# `exit` in a command mean what they mean at a prompt. `source`, not `eval`: after a syntax error in
-# `eval` bash misreads its next line. The text comes over a file in memory, the status goes out over
-# a pipe of its own: nothing that the command prints can be taken for either.
-_SCRIPT_LINE = b"builtin source /dev/fd/251; { builtin printf '%s\\n' \"$?\" >&252; } 2>/dev/null\n"
-_SHELL_ARGV = ["/bin/bash", "--noprofile", "--norc", f"/dev/fd/{_SCRIPT_FD}"]
+_ANSWER_S = 60.0
 
 
 class BoxGoneError(Exception):
@@ -48,20 +40,6 @@ class BoxGoneError(Exception):
 
 class DriverGoneError(Exception):
     """The driver closed its end."""
-
-
-@dataclass(slots=True)
-class _Shell:
-    pid: int
-    output: int
-    script: int
-    command: int
-    status: int
-
-
-@dataclass(slots=True)
-class _Exits:
-    codes: dict[int, int] = field(default_factory=dict)
 
 
 class Supervisor:
@@ -78,10 +56,10 @@ class Supervisor:
         self._watches_memory = not limits_memory
         self._init: socket.socket | None = None
         self._init_pid = 0
-        self._shell: _Shell | None = None
+        self._shell: Shell | None = None
         self._idle = OutputBuffer()
         self._answer: dict[str, Any] | None = None
-        self._exits = _Exits()
+        self.exits: dict[int, int] = {}
         self._poll = select.poll()
         self._handlers: dict[int, Callable[[], None]] = {}
         self._next_tick = time.monotonic() + _TICK_S
@@ -112,8 +90,8 @@ class Supervisor:
         if message is None or "error" in message.header:
             reason = message.header["error"] if message else "its first process died"
             raise OSError(f"box did not start: {reason}")
-        self._watch_fd(self._init.fileno(), self._on_init)
-        self._watch_fd(self.driver.fileno(), lambda: None)
+        self.watch(self._init.fileno(), self._on_init)
+        self.watch(self.driver.fileno(), lambda: None)
 
     def _make_folder(self, lowers: list[str]) -> None:
         os.mkdir(self.folder, 0o755)
@@ -183,11 +161,11 @@ class Supervisor:
 
     # -- the event loop ----------------------------------------------------------------------
 
-    def _watch_fd(self, fd: int, handler: Callable[[], None]) -> None:
+    def watch(self, fd: int, handler: Callable[[], None]) -> None:
         self._handlers[fd] = handler
         self._poll.register(fd, select.POLLIN)
 
-    def _unwatch(self, fd: int) -> None:
+    def unwatch(self, fd: int) -> None:
         if self._handlers.pop(fd, None) is not None:
             self._poll.unregister(fd)
 
@@ -249,9 +227,13 @@ class Supervisor:
         if not reason and self._watches_memory:
             reason = self._watch.check_memory(self._init_pid)
         if reason:
-            self.destroyed = reason
-            self.kill()
-            raise BoxGoneError(reason)
+            self._destroy(reason)
+
+    def _destroy(self, reason: str) -> NoReturn:
+        """Ends the box for good because of what ran in it."""
+        self.destroyed = self.destroyed or reason
+        self.kill()
+        raise BoxGoneError(self.destroyed)
 
     def _on_init(self) -> None:
         assert self._init is not None
@@ -259,18 +241,16 @@ class Supervisor:
         if message is None:
             self._on_box_gone()
         elif "exited" in message.header:
-            self._exits.codes[message.header["exited"]] = message.header["code"]
+            self.exits[message.header["exited"]] = message.header["code"]
         else:
             self._answer = message.header
 
-    def _on_box_gone(self) -> None:
+    def _on_box_gone(self) -> NoReturn:
         if self._init is not None:
-            self._unwatch(self._init.fileno())
-        self.destroyed = self.destroyed or "its first process was killed"
-        self.kill()
-        raise BoxGoneError(self.destroyed)
+            self.unwatch(self._init.fileno())
+        self._destroy("its first process was killed")
 
-    def _ask(self, header: dict[str, Any], fds: tuple[int, ...] = ()) -> dict[str, Any]:
+    def ask(self, header: dict[str, Any], fds: tuple[int, ...] = ()) -> dict[str, Any]:
         """One request to PID 1."""
         if self._init is None or self.destroyed:
             raise BoxGoneError(self.destroyed)
@@ -279,7 +259,8 @@ class Supervisor:
             wire.send(self._init, header, fds=fds)
         except OSError:
             self._on_box_gone()
-        self.loop(lambda: self._answer is not None)
+        if not self.loop(lambda: self._answer is not None, time.monotonic() + _ANSWER_S):
+            self._destroy("its first process does not answer")
         assert self._answer is not None
         return self._answer
 
@@ -290,78 +271,50 @@ class Supervisor:
         started = time.monotonic()
         if self._shell is None:
             self._start_shell()
-        shell = self._shell
-        assert shell is not None
-        marked = self._ask({"mark": True})["marked"]
-        spared = [pid for pid in marked if pid != shell.pid]
+        answer = self.ask(self._shell_of().mark())
+        if not answer["whole"]:
+            self._drop_shell()
+            self._start_shell()
+        shell = self._shell_of()
+        spared = [pid for pid in answer["marked"] if pid != shell.pid]
         output, self._idle = self._idle, OutputBuffer()
         self._read_into(shell.output, output)
-        status = bytearray()
-        self._watch_fd(shell.status, lambda: status.extend(os.read(shell.status, 4096)))
-        os.ftruncate(shell.command, 0)
-        os.pwrite(shell.command, command + b"\n", 0)
-        os.write(shell.script, _SCRIPT_LINE)
-
-        def done() -> bool:
-            return b"\n" in status or shell.pid in self._exits.codes
-
-        state, code, timed_out = "kept", None, False
         try:
-            if not self.loop(done, started + timeout_s):
-                timed_out, state = True, "killed"
-                self._ask({"kill_since": spared})
-                self.loop(lambda: shell.pid in self._exits.codes, time.monotonic() + 5)
-            elif shell.pid in self._exits.codes:
-                code, state = self._exits.codes.pop(shell.pid), "exited"
-            else:
-                code = _status_code(bytes(status))
+            result = shell.run(command, spared, started + timeout_s)
         except BoxGoneError:
-            state = "destroyed"
-        self._unwatch(shell.status)
+            result = {"exit_code": None, "timed_out": False, "shell": "destroyed"}
         self._drain(shell.output, output)
-        if state == "kept":
+        if result["shell"] == "kept":
             self._read_into(shell.output, self._idle)
         else:
             self._drop_shell()
-        header = output.describe() | {
-            "exit_code": code,
-            "timed_out": timed_out,
-            "shell": state,
-            "seconds": time.monotonic() - started,
-        }
+        header = output.describe() | result | {"seconds": time.monotonic() - started}
         return header, output.value()
 
-    def _start_shell(self) -> None:
-        output_read, output_write = os.pipe2(os.O_CLOEXEC)
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(output_read, fcntl.F_SETPIPE_SZ, _READ_BYTES)
-        os.set_blocking(output_read, False)
-        script_read, script_write = os.pipe2(os.O_CLOEXEC)
-        status_read, status_write = os.pipe2(os.O_CLOEXEC)
-        command = os.memfd_create("command", os.MFD_CLOEXEC)
-        request = {
-            "argv": _SHELL_ARGV,
-            "env": self._request["env"],
-            "cwd": self._request["workdir"],
-            "user": "",
-            "fds": [1, 2, _SCRIPT_FD, _COMMAND_FD, _STATUS_FD],
-        }
-        inside = (output_write, output_write, script_read, command, status_write)
-        try:
-            pid = self._spawn(request, inside)
-        except OSError:
-            for fd in (output_read, script_write, status_read, command):
-                os.close(fd)
-            raise
-        finally:
-            for fd in (output_write, script_read, status_write):
-                os.close(fd)
-        self._shell = _Shell(
-            pid=pid, output=output_read, script=script_write, command=command, status=status_read
-        )
+    def _shell_of(self) -> Shell:
+        assert self._shell is not None  # started just before
+        return self._shell
 
-    def _spawn(self, request: dict[str, Any], fds: tuple[int, ...]) -> int:
-        answer = self._ask({"spawn": request}, fds)
+    def _start_shell(self) -> None:
+        try:
+            self._shell = Shell(self, self._request["env"], self._request["workdir"])
+        except OSError as error:
+            # Whoever ran in the box removed bash, or used up its processes: their own doing.
+            self._destroy(f"no shell can be started in it: {error}")
+
+    def _drop_shell(self) -> None:
+        if self._shell is not None:
+            shell, self._shell = self._shell, None
+            shell.close()
+
+    def spawn_process(self, request: dict[str, Any], fds: tuple[int, ...]) -> int:
+        """Starts a process with these descriptors; its pid in the box.
+
+        Raises:
+            OSError: it did not start.
+            BoxGoneError: the box ended.
+        """
+        answer = self.ask({"spawn": request}, fds)
         if "error" in answer:
             raise OSError(answer.get("errno", 0), answer["error"])
         return int(answer["pid"])
@@ -375,15 +328,14 @@ class Supervisor:
             if data:
                 buffer.add(data)
             else:
-                self._unwatch(fd)
+                self.unwatch(fd)
 
-        self._unwatch(fd)
-        self._watch_fd(fd, on_output)
+        self.unwatch(fd)
+        self.watch(fd, on_output)
 
     def _drain(self, fd: int, buffer: OutputBuffer) -> None:
         """Takes what is in the pipe now, and no more: a background writer may never stop."""
-        raw = fcntl.ioctl(fd, termios.FIONREAD, b"\0\0\0\0")
-        left = int(struct.unpack("i", raw)[0])
+        left = bytes_waiting(fd)
         while left > 0:
             try:
                 data = os.read(fd, min(left, _READ_BYTES))
@@ -393,21 +345,12 @@ class Supervisor:
                 break
             buffer.add(data)
             left -= len(data)
-        self._unwatch(fd)
-
-    def _drop_shell(self) -> None:
-        if self._shell is None:
-            return
-        shell, self._shell = self._shell, None
-        self._exits.codes.pop(shell.pid, None)
-        for fd in (shell.output, shell.script, shell.command, shell.status):
-            self._unwatch(fd)
-            os.close(fd)
+        self.unwatch(fd)
 
     def execute(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes, bytes]:
         """Runs one fresh process and waits; header, output, channel bytes."""
         started = time.monotonic()
-        spared = self._ask({"mark": True})["marked"]
+        spared = self.ask({"mark": True})["marked"]
         output = OutputBuffer(request["output_limit_bytes"])
         channel = OutputBuffer(2 * _CHANNEL_BYTES)
         ends: list[int] = []
@@ -424,45 +367,60 @@ class Supervisor:
         if request["channel"]:
             request["env"]["CLIGYM_CHANNEL"] = "60"
         try:
-            pid = self._spawn(request, tuple(inside.values()))
+            pid = self.spawn_process(request, tuple(inside.values()))
+        except OSError as error:
+            for fd in ends:
+                self.unwatch(fd)
+                os.close(fd)
+            return self._not_started(request["argv"], error, started)
         finally:
             for fd in set(inside.values()):
                 os.close(fd)
-        code, state, timed_out = None, "kept", False
-        try:
-            if self.loop(lambda: pid in self._exits.codes, started + request["timeout_s"]):
-                code = self._exits.codes.pop(pid)
-            else:
-                timed_out = True
-                self._ask({"kill_since": spared})
-                self.loop(lambda: pid in self._exits.codes, time.monotonic() + 5)
-                self._exits.codes.pop(pid, None)
-        except BoxGoneError:
-            state = "destroyed"
+        result = self._await(pid, spared, started + request["timeout_s"])
         for fd, buffer in zip(ends, (output, channel), strict=False):
             self._drain(fd, buffer)
             os.close(fd)
-        header = output.describe() | {
-            "exit_code": code,
-            "timed_out": timed_out,
-            "shell": state,
-            "seconds": time.monotonic() - started,
-        }
+        header = output.describe() | result | {"seconds": time.monotonic() - started}
         return header, output.value(), channel.value()
+
+    def _await(self, pid: int, spared: list[int], deadline: float) -> dict[str, Any]:
+        code, state, timed_out = None, "kept", False
+        try:
+            if self.loop(lambda: pid in self.exits, deadline):
+                code = self.exits.pop(pid)
+            else:
+                timed_out = True
+                self.ask({"kill_since": spared})
+                self.loop(lambda: pid in self.exits, time.monotonic() + 5)
+                self.exits.pop(pid, None)
+        except BoxGoneError:
+            state = "destroyed"
+        return {"exit_code": code, "timed_out": timed_out, "shell": state}
+
+    def _not_started(
+        self, argv: list[str], error: OSError, started: float
+    ) -> tuple[dict[str, Any], bytes, bytes]:
+        """What a shell says of a program it cannot start: the box's fault, so a result."""
+        code = 127 if error.errno in (errno.ENOENT, errno.ENOTDIR) else 126
+        output = OutputBuffer()
+        output.add(os.fsencode(f"cannot run {argv[0]!r}: {error.strerror}\n"))
+        result = {"exit_code": code, "timed_out": False, "shell": "kept"}
+        header = output.describe() | result | {"seconds": time.monotonic() - started}
+        return header, output.value(), b""
 
     def spawn(self, request: dict[str, Any], fds: list[int]) -> int:
         """Starts a process with the driver's descriptors."""
-        return self._spawn(request, tuple(fds))
+        return self.spawn_process(request, tuple(fds))
 
     def poll_exit(self, pid: int, timeout_s: float) -> int | None:
         """Exit code of a spawned process, or None when it still runs."""
-        self.loop(lambda: pid in self._exits.codes, time.monotonic() + timeout_s)
-        return self._exits.codes.get(pid)
+        self.loop(lambda: pid in self.exits, time.monotonic() + timeout_s)
+        return self.exits.get(pid)
 
     def kill_session(self, pid: int) -> None:
         """Kills a spawned process and its session."""
-        if pid not in self._exits.codes:
-            self._ask({"kill_session": pid})
+        if pid not in self.exits:
+            self.ask({"kill_session": pid})
 
     # -- end ---------------------------------------------------------------------------------
 
@@ -475,7 +433,7 @@ class Supervisor:
                 os.waitpid(self._init_pid, 0)  # returns only when the whole namespace is empty
             self._init_pid = 0
         if self._init is not None:
-            self._unwatch(self._init.fileno())
+            self.unwatch(self._init.fileno())
             self._init.close()
             self._init = None
         self.destroyed = self.destroyed or "it was stopped"
