@@ -130,7 +130,8 @@ def pytest_section(path: bytes, text: bytes) -> str:
     if name == b"pyproject.toml":
         try:
             table = tomllib.loads(text.decode()).get("tool", {})
-            return repr(table.get("pytest", "")) if isinstance(table, dict) else ""
+            found = isinstance(table, dict) and "pytest" in table
+            return repr(table["pytest"]) if found else ""
         except (ValueError, RecursionError):
             return repr(text)
     wanted = "tool:pytest" if name == b"setup.cfg" else "pytest"
