@@ -28,7 +28,20 @@ SOURCE = b"import os\n\ndef f(x):\n    return x + 1  # one more\n"
         (SOURCE + b"x = '\xe9'\n", False),
         (SOURCE + b"'''doc'''\n", False),
     ],
-    ids="same layout crlf number type syntax cookie shebang bom nul latin docstring".split(),
+    ids=[
+        "same",
+        "layout",
+        "crlf",
+        "number",
+        "type",
+        "syntax",
+        "cookie",
+        "shebang",
+        "bom",
+        "nul",
+        "latin",
+        "docstring",
+    ],
 )
 def test_one_pair(other: bytes, equal: bool) -> None:
     assert same_programs([(other, SOURCE)]) == [equal]
