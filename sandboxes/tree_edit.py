@@ -171,7 +171,13 @@ def write_attributes(parent: int, name: bytes, entry: Entry) -> None:
     if entry.kind is not Kind.SYMLINK:
         os.chmod(name, entry.mode, dir_fd=parent)  # after chown, which clears setuid bits
     if entry.xattrs:
-        os.fchdir(parent)
-        for attribute, value in entry.xattrs:
-            escaped = attribute.replace("user.overlay.", "user.overlay.overlay.", 1)
-            os.setxattr(name, escaped, value, follow_symlinks=False)
+        # setxattr knows no directory descriptors; sources of later pieces are relative paths.
+        before = os.open(".", _DIRECTORY)
+        try:
+            os.fchdir(parent)
+            for attribute, value in entry.xattrs:
+                escaped = attribute.replace("user.overlay.", "user.overlay.overlay.", 1)
+                os.setxattr(name, escaped, value, follow_symlinks=False)
+        finally:
+            os.fchdir(before)
+            os.close(before)
