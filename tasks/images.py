@@ -1,4 +1,4 @@
-"""Builds the two images of a task; a starter pack's gold image is built on demand, and only once."""
+"""Builds the two images of a task; a gold image of the starter pack is built on demand."""
 
 from __future__ import annotations
 

@@ -1,0 +1,3 @@
+#!/bin/bash
+set -eu
+chown -R cached:cached /srv/cache-spool
