@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from cligym.errors import ImageError, boundary
 from cligym.sandboxes.base_image import BASE_NAME, base
 from cligym.sandboxes.build_cache import BuildCache, CachedStep, cache_key
 from cligym.sandboxes.build_context import BuildContext
@@ -91,7 +92,7 @@ def build(
     builder.deadline = time.monotonic() + timeout_s
     total = len(dockerfile.body) + 1
     report = progress or (lambda event: None)
-    with backend.store.building():
+    with boundary(ImageError, "the build stopped"), backend.store.building():
         for number, instruction in enumerate((dockerfile.base, *dockerfile.body), start=1):
             title, started = instruction.title, time.monotonic()
             event = BuildEvent(number=number, total=total, title=title, state=StepState.STARTED)

@@ -7,12 +7,14 @@ elsewhere (archives now, registries later) enter through `take_tar`.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
 import secrets
 import shutil
 import tempfile
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -154,6 +156,17 @@ class LayerStore:
         with self._workplace() as work:
             self._unpack(stream, work)
             yield work / "tree"
+
+    def ages_s(self) -> dict[str, float]:
+        """Every finished layer and how long ago it was made, in seconds."""
+        now = time.time()
+        found: dict[str, float] = {}
+        for path in self._folder.glob("[!.]*/manifest.json"):
+            name = path.parent.name
+            digest = name if "-" in name else DIGEST_PREFIX + name
+            with contextlib.suppress(FileNotFoundError):
+                found[digest] = now - path.stat().st_mtime
+        return found
 
     def drop(self, digest: str) -> None:
         """Removes a layer; missing is fine. The caller knows that nobody uses it."""

@@ -113,6 +113,26 @@ class ImageStore:
                 self.layers.drop(layer)
             self._roots.forget()
 
+    def prune(self, *, older_than_s: float = 0.0) -> list[str]:
+        """Removes layers that no image uses: of failed builds, and copies of site settings.
+
+        Args:
+            older_than_s: younger ones stay.
+
+        Returns:
+            the removed layers. Waits for builds that run now.
+        """
+        with file_lock(self.root / "builds.lock"), self._locked():
+            used = {layer for image in self.images() for layer in image.layers}
+            unused = [
+                layer
+                for layer, age_s in self.layers.ages_s().items()
+                if layer not in used and age_s >= older_than_s
+            ]
+            for layer in unused:
+                self.layers.drop(layer)
+        return unused
+
     def has_layer(self, digest: str) -> bool:
         """True when the layer is here, whole."""
         return self.layers.has(digest)

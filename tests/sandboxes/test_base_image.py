@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -39,9 +38,8 @@ def test_it_is_slim(backend: NamespaceBackend, base_image: Image) -> None:
 def test_nothing_of_this_site_is_in_it(backend: NamespaceBackend, base_image: Image) -> None:
     root = backend.store.manifest(base_image)
     assert b"etc/apt/sources.list" not in root
-    assert [
-        p for p in root if p.startswith((b"etc/apt/sources.list.d/", b"var/lib/apt/lists/"))
-    ] == []
+    assert [path for path in root if path.startswith(b"etc/apt/sources.list.d/")] == []
+    assert [path for path in root if b"_dists_" in path] == []
     assert {root[b"etc/hostname"].size, root[b"etc/resolv.conf"].size} == {0}
     hosts = [uri.split("/")[2] for uri in find_mirrors().uris.values()]
     patterns = [word for host in hosts for word in ("-e", host)]
@@ -68,4 +66,4 @@ def test_unreachable_mirror_is_one_clear_line(
     with pytest.raises(ImageError, match="mmdebstrap failed") as caught:
         base_image.base(backend.store, "debian:other")
     assert "\n" not in str(caught.value)
-    assert not [name for name in os.listdir(backend.store.root / "layers") if name[0] == "."]
+    assert "debian:other" not in backend.store.tags()

@@ -7,6 +7,7 @@ import os
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -39,6 +40,16 @@ def first_image(store: ImageStore, **files: bytes) -> Image:
             for name, content in files.items():
                 writer.add(b"d/" + name.encode(), SETUID, content)
         return store.put(Image(layers=(store.layers.take_root(stream),)))
+
+
+def open_tar(store: ImageStore, name: bytes) -> IO[bytes]:
+    """An archive with one file."""
+    stream = io.BytesIO()
+    with TreeWriter(stream) as writer:
+        writer.add(name, FILE, name)
+    path = store.root / f"{name.decode()}.tar"
+    path.write_bytes(stream.getvalue())
+    return path.open("rb")
 
 
 def extended(store: ImageStore, parent: Image, name: bytes, content: bytes) -> Image:
@@ -120,6 +131,15 @@ def test_remove_keeps_shared_layers(store: ImageStore) -> None:
     assert store.has_layer(gold.layers[0]) and not store.has_layer(damaged.layers[1])
     store.remove(gold.digest)
     assert layer_folders(store) == []
+
+
+def test_prune_drops_what_no_image_uses(store: ImageStore) -> None:
+    gold = first_image(store, a=b"1")
+    with open_tar(store, b"x") as one, open_tar(store, b"y") as two:
+        unused = [store.layers.take_root(one), store.layers.take_root(two, "site-1")]
+    assert store.prune(older_than_s=3600) == []
+    assert sorted(store.prune()) == sorted(unused)
+    assert layer_folders(store) == [gold.layers[0][7:]]
 
 
 def test_unfinished_layers_of_the_dead_are_swept(store: ImageStore) -> None:
