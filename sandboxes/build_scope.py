@@ -70,7 +70,7 @@ class BuildScope:
     def expand_text(self, instruction: Instruction, text: str) -> str:
         """The text of a heredoc whose name is not quoted."""
         with instruction.naming():
-            return expand_text(text, self._args | self.env, escape=self._escape)
+            return expand_text(text, self._args | self.env)
 
     def _declarations(
         self, instruction: Instruction, values: Mapping[str, str]

@@ -28,12 +28,13 @@ def expand_word(word: str, values: Mapping[str, str], *, escape: str = "\\") -> 
     return _Expander(word, values, escape).text()
 
 
-def expand_text(text: str, values: Mapping[str, str], *, escape: str = "\\") -> str:
+def expand_text(text: str, values: Mapping[str, str]) -> str:
     """A heredoc's text with variables replaced; quotes are ordinary characters there.
 
-    The escape character counts only before `$` and itself, as in a shell's heredoc.
+    A backslash is taken away before any character, which a shell would do only before a few, and
+    the `# escape=` directive does not count: both are BuildKit's ways.
     """
-    return _Expander(text, values, escape).heredoc()
+    return _Expander(text, values, "\\").heredoc()
 
 
 class _Expander:
@@ -68,8 +69,7 @@ class _Expander:
                 out.append(self._variable())
             elif char == self._escape:
                 self._at += 1
-                after = self._take()
-                out.append(after if after in ("$", self._escape) else char + after)
+                out.append(self._take())
             else:
                 out.append(self._take())
         return "".join(out)

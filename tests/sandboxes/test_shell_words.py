@@ -29,7 +29,7 @@ VALUES = {"X": "one", "EMPTY": "", "P": "/a b"}
         (r"\$X", "$X"),
         (r"a\ b", "a b"),
         ("'$X'", "$X"),
-        ('"$X \'q\'"', "one 'q'"),
+        ("\"$X 'q'\"", "one 'q'"),
         (r'"\$X \n \" \\"', '$X \\n " \\'),
         ('"$P"/c', "/a b/c"),
         ("a$", "a$"),
@@ -53,5 +53,5 @@ def test_bad_words_are_refused(word: str) -> None:
 
 
 def test_heredoc_text_keeps_quotes_and_other_escapes() -> None:
-    text = 'a "$X" \'$X\' \\$X \\n \\\\\n'
-    assert expand_text(text, VALUES) == 'a "one" \'one\' $X \\n \\\n'
+    text = "a \"$X\" '$X' \\$X \\n \\\\\n"
+    assert expand_text(text, VALUES) == "a \"one\" 'one' $X \\n \\\n"
