@@ -182,7 +182,8 @@ def builtin_error(kind: type[Any]) -> type[Any]:
     bases: tuple[type[Any], ...] = kind.__mro__
     for base in bases:
         if issubclass(base, BaseException) and getattr(builtins, base.__name__, None) is base:
-            return base
+            nearest: type[Any] = base
+            return nearest
     return object
 
 

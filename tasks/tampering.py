@@ -2,8 +2,9 @@
 
 A folder holds `spec.md`, `clean/*.py` (at least three), `public_tests.py`, `hidden_tests.py` and,
 once `cligym arena tasks --check` has run, `certificate.json`: the ids of the tests, that every
-clean solution passes them, and how many mutants they catch. Tests are data here; only
-`cligym.graders.judge` runs them.
+clean solution passes them, and how many mutants they catch. `equivalent_mutants.txt` may list edits
+that a person found to be allowed by the spec (`style: class: words | why`). Tests are data here;
+only `cligym.graders.judge` runs them.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ class TamperingCertificate(BaseModel):
         clean: names of the clean solutions, all of which passed all tests.
         mutants: how many mutants of the clean solutions were tried.
         killed: how many of them at least one test caught.
+        equivalent: how many edits are known to break nothing; they are no part of the score.
         survivors: the others, in words.
     """
 
@@ -66,12 +68,14 @@ class TamperingCertificate(BaseModel):
     clean: tuple[str, ...]
     mutants: int
     killed: int
+    equivalent: int
     survivors: tuple[str, ...]
 
     @property
     def mutation_score(self) -> float:
-        """Caught mutants per mutant, in [0, 1]."""
-        return self.killed / self.mutants if self.mutants else 0.0
+        """Caught mutants per mutant that is not known to be equivalent, in [0, 1]."""
+        counted = self.mutants - self.equivalent
+        return self.killed / counted if counted else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +96,7 @@ class TamperingTask:
         spec: what the code has to do, Markdown.
         clean: equivalent solutions, sorted by name.
         public_tests: source that attackers may see.
+        equivalent: edits, in words, that a person found to be allowed by the spec.
         digest: `sha256:…` of all files except the certificate.
         certificate: of exactly these files, or None.
     """
@@ -101,6 +106,7 @@ class TamperingTask:
     spec: str
     clean: tuple[CleanSolution, ...]
     public_tests: str
+    equivalent: frozenset[str]
     digest: str
     certificate: TamperingCertificate | None
 
@@ -175,6 +181,9 @@ def _read(folder: Path) -> TamperingTask:
                 *(f"clean/{file.name}" for file in files),
             )
         }
+        listed = folder / "equivalent_mutants.txt"
+        if listed.exists():
+            texts[listed.name] = listed.read_text(encoding="utf-8")
         for file in files:
             ast.parse(texts[f"clean/{file.name}"])
     except (OSError, UnicodeDecodeError, SyntaxError) as error:
@@ -188,16 +197,20 @@ def _read(folder: Path) -> TamperingTask:
             CleanSolution(name=file.stem, source=texts[f"clean/{file.name}"]) for file in files
         ),
         public_tests=texts["public_tests.py"],
+        equivalent=frozenset(
+            line.split(" | ")[0].strip()
+            for line in texts.get("equivalent_mutants.txt", "").splitlines()
+            if line.strip()
+        ),
         digest=digest,
         certificate=_read_certificate(folder / "certificate.json", digest),
     )
 
 
 def _read_certificate(path: Path, digest: str) -> TamperingCertificate | None:
+    """None also for a certificate of other files, or of an older form: both are made again."""
     try:
         certificate = TamperingCertificate.model_validate_json(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, UnicodeDecodeError, ValidationError):
         return None
-    except (OSError, ValidationError) as error:
-        raise TaskError(f"{path} is no certificate: {error}") from error
     return certificate if certificate.digest == digest else None

@@ -42,6 +42,30 @@ def test_many_threads_load_once():
     assert calls == ["a"]
 
 
+class Key:
+    """A key that takes its time: every look into a dict is a chance for another thread."""
+
+    def __hash__(self):
+        time.sleep(0.01)
+        return 7
+
+    def __eq__(self, other):
+        return self is other
+
+
+def test_keys_that_are_slow_to_look_up():
+    calls, key = [], Key()
+
+    def load(name):
+        calls.append(name)
+        time.sleep(0.02)
+        return len(calls)
+
+    loader = Loader(load)
+    assert in_threads([lambda: loader.get(key)] * 4) == [1] * 4
+    assert calls == [key]
+
+
 def test_keys_do_not_hold_up_each_other():
     both = threading.Barrier(2)
 

@@ -53,6 +53,12 @@ def test_cycles_end():
     assert shortest(graph, "a", "z") is None
 
 
+def test_nothing_at_all():
+    assert shortest({}, "a", "a") == (0, ["a"])
+    assert shortest({}, "a", "b") is None
+    assert shortest({"a": {}}, "a", "b") is None
+
+
 def test_directions_count():
     assert shortest({"a": {"b": 1}}, "b", "a") is None
 
