@@ -1,6 +1,8 @@
 # Everything a person or CI runs, by name. Each target does its own set-up; see `make help`.
 SHELL := /bin/bash
 BIN := .venv/bin
+# Matplotlib would write its settings and font list into the home folder.
+export MPLCONFIGDIR := $(CURDIR)/.venv/matplotlib
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadgroup
 
 .PHONY: help demo test test-all check format coverage smoke setup setup-tests setup-train clean

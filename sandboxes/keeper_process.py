@@ -2,8 +2,8 @@
 
 Started by `keeper.py` as `python -I -S`, never imported by the library itself. It maps the id
 range, gives up the caller's rights, and then works only below two folders: `home` (the layer
-store) and `scratch` (this run's boxes and trees), by relative paths. A job is one request on a socket of its
-own, served by a fork: a box (`supervisor.py`) or work on a tree. When the driver is gone, however
+store) and `scratch` (this run's boxes and trees), by relative paths. A job is one request on a
+socket of its own, served by a fork: a box (`supervisor.py`) or work on a tree. When the driver is gone, however
 it went, boxes end, the run's scratch is removed and the keeper exits. Standard library and sibling
 modules only: everything is imported before the rights are given up, because afterwards the
 caller's own folders (and so the interpreter's library) may be unreadable.
@@ -35,6 +35,8 @@ from cligym.sandboxes.tree_tar import pack_tar, unpack_tar
 
 __all__ = ["main"]
 
+_OOM_SCORE = "-900"
+"""Supervisors share their box's memory group: what runs in the box has to go first (root only)."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -49,6 +51,7 @@ class _World:
 
 def main(control_fd: int) -> None:
     """Serves the driver on `control_fd` until it is gone."""
+    linux.set_title("cligym: keeper")
     control = socket.socket(fileno=control_fd)
     os.set_inheritable(control_fd, False)
     first = wire.receive(control)
@@ -94,6 +97,8 @@ def _settle(control: socket.socket, setup: dict[str, Any]) -> _World:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, hard), hard))
     groups = cgroup.GroupRoots(version=0)
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write(_OOM_SCORE)
     if setup["by_root"]:
         groups = cgroup.prepare(setup["uid_base"], setup["gid_base"])
         linux.unshare(linux.CLONE_NEWNS)
@@ -300,8 +305,8 @@ def _scan_json(scan: TreeScan) -> bytes:
 
 
 def _serve_box(sock: socket.socket, header: dict[str, Any], world: _World) -> None:
-    limits_memory = "memory" in world.groups.folders
-    box = Supervisor(sock, header["name"], header, limits_memory=limits_memory)
+    linux.set_title(f"cligym: {header['name']}")
+    box = Supervisor(sock, header["name"], header, world.groups.controllers)
     try:
         try:
             box.start(world.seccomp, has_id_range=world.has_id_range)
