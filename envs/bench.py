@@ -7,9 +7,8 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cligym.graders.certify import certify
-
 from cligym.errors import ConfigError, TaskError
+from cligym.graders.certify import certify
 from cligym.sandboxes.build import BuildEvent
 from cligym.sandboxes.namespace import NamespaceBackend
 from cligym.tasks.certificate import Certificate
