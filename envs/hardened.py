@@ -6,13 +6,13 @@ import math
 from typing import Any
 
 import gymnasium as gym
-from cligym.graders.registry import grader_names
 
 from cligym.constants import SUBMIT
 from cligym.envs.bench import Bench
 from cligym.envs.repair_episode import AttemptOutcome, EndReason, EpisodeSettings, RepairEpisode
 from cligym.envs.text_space import UnicodeText
 from cligym.errors import ConfigError, EpisodeError
+from cligym.graders.registry import grader_names
 from cligym.sandboxes.namespace import NamespaceBackend
 
 __all__ = ["CLIGymHardenedEnv"]
