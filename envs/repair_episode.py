@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from cligym.graders.grade import grade
-
 from cligym.envs.bench import PreparedTask
 from cligym.envs.observation import budget_line, observation_text
 from cligym.errors import CLIGymError, EpisodeError, SandboxDestroyedError
+from cligym.graders.grade import grade
 from cligym.graders.verdict import Verdict
 from cligym.sandboxes.base import Capture, Limits, SandboxSpec, ShellState
 from cligym.sandboxes.namespace import NamespaceBackend, NamespaceSandbox
