@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
-from tests.judge.hostile_candidates import HOSTILE
 
 from cligym.graders.judge import Judge
+from tests.judge.hostile_candidates import HOSTILE
 
 
 def test_there_are_enough() -> None:
