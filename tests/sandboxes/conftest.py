@@ -1,9 +1,9 @@
 """The back ends under test, for every file of this folder."""
 
 import pytest
-from tests.sandboxes.contract import box, boxes, image_archive, known_boxes, new_driver
 
 from cligym.sandboxes.namespace import NamespaceBackend
+from tests.sandboxes.contract import box, boxes, image_archive, known_boxes, new_driver
 
 __all__ = ["box", "boxes", "image_archive", "known_boxes", "new_driver"]
 
