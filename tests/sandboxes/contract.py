@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sandboxes.remote import INTERPRETER, ONE_ID_UID, RemoteDriver, range_account
 
 from cligym.sandboxes.base import Limits, SandboxSpec
 from cligym.sandboxes.image import Image
 from cligym.sandboxes.namespace import NamespaceBackend
+from tests.sandboxes.remote import INTERPRETER, ONE_ID_UID, RemoteDriver, range_account
 
 __all__ = ["Boxes", "Driven", "box", "boxes", "every_user", "image_archive", "new_driver"]
 
