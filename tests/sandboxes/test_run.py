@@ -6,9 +6,9 @@ import time
 from typing import Any
 
 import pytest
-from tests.sandboxes.contract import Boxes, output
 
 from cligym.sandboxes.base import ShellState
+from tests.sandboxes.contract import Boxes, output
 
 _TREES = {
     "plain child": "sleep 471 & sleep 471",
