@@ -10,8 +10,6 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
-from cligym.graders.registry import grader_names
-
 from cligym import __version__
 from cligym.agents.attempt import Agent, play_attempt
 from cligym.agents.records import AttemptRecord
@@ -19,6 +17,7 @@ from cligym.agents.scripted import agent_applies, scripted_agent
 from cligym.envs.bench import Bench
 from cligym.envs.hardened import CLIGymHardenedEnv
 from cligym.errors import BuildError, CLIGymError, ConfigError, TaskError
+from cligym.graders.registry import grader_names
 from cligym.tasks.task import Task
 from cligym.training.run_store import RunStore
 
