@@ -1,11 +1,11 @@
 """The keeper: one trusted process a driver, root of a user namespace, which forks every job.
 
 Started by `keeper.py` as `python -I -S`, never imported by the library itself. It maps the id
-range, gives up the caller's rights, and then works only below two folders: `home` (the layer
-store) and `scratch` (this run's boxes and trees), by relative paths. A job is one request on a
-socket of its own, served by a fork: a box (`supervisor.py`) or work on a tree. When the driver is gone, however
-it went, boxes end, the run's scratch is removed and the keeper exits. Standard library and sibling
-modules only: everything is imported before the rights are given up, because afterwards the
+range, gives up the caller's rights, and then works only below two folders: `home` (the layer store)
+and `scratch` (this run's boxes and trees), by relative paths. A job is one request on a socket of
+its own, served by a fork: a box (`supervisor.py`) or work on a tree. When the driver is gone,
+however it went, boxes end, the run's scratch is removed and the keeper exits. Standard library and
+sibling modules only: everything is imported before the rights are given up, because afterwards the
 caller's own folders (and so the interpreter's library) may be unreadable.
 """
 
