@@ -90,18 +90,15 @@ class RowManifest(Mapping[bytes, Entry]):
             ImageError: the file is damaged.
         """
         try:
-            data = path.read_bytes()
+            with path.open("rb") as stream:
+                if stream.readline() != _MAGIC:
+                    return None
+                count, keys_bytes = (int(number) for number in stream.readline().split())
+                keys = stream.read(keys_bytes).split(b"\0") if count else []
+                stream.read(1)
+                rows = stream.read().split(b"\n") if count else []
         except FileNotFoundError:
             return None
-        if not data.startswith(_MAGIC):
-            return None
-        end = data.index(b"\n", len(_MAGIC))
-        count, keys_bytes = (int(number) for number in data[len(_MAGIC) : end].split())
-        start = end + 1
-        if count == 0:
-            return RowManifest({})
-        keys = data[start : start + keys_bytes].split(b"\0")
-        rows = data[start + keys_bytes + 1 :].split(b"\n")
         if len(keys) != count or len(rows) != count:
             raise ImageError(f"manifest cache {path.name} is damaged; delete it and try again")
         return RowManifest(dict(zip(keys, rows, strict=True)))
