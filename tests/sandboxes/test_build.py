@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -364,8 +363,9 @@ def test_two_builds_at_once_run_each_step_once(backend: NamespaceBackend) -> Non
     assert len(images) == 3 and len(set(images)) == 1
 
 
-def test_killed_build_leaves_a_store_that_works(
-    backend: NamespaceBackend, store_home: Path, tmp_path: Path
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "ctrl-c"])
+def test_interrupted_build_leaves_a_store_that_works(
+    backend: NamespaceBackend, store_home: Path, tmp_path: Path, how: signal.Signals
 ) -> None:
     text = f"{FROM}RUN : {time.time_ns()}; head -c 9000000 /dev/urandom > /big; {{hold}}\n"
     held = text.format(hold="echo; sleep 600")
@@ -377,14 +377,19 @@ def test_killed_build_leaves_a_store_that_works(
         f"backend = NamespaceBackend(home=Path({str(store_home)!r}))\n"
         f"build({held!r}, backend, progress=lambda e: print(e.state, flush=True))\n"
     )
-    child = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
     assert child.stdout is not None
     while "done" not in child.stdout.readline():  # FROM is done, then RUN starts
         pass
     child.stdout.readline()
     time.sleep(1)
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
+    child.send_signal(how)
+    child.wait(timeout=30)
     child.stdout.close()
     image = build(text.format(hold="true"), backend)
     assert new_layers(image) == 1
