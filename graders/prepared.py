@@ -5,7 +5,6 @@ Made once per process, back end and certificate; a grade afterwards loads no man
 
 from __future__ import annotations
 
-import os
 import os.path
 import threading
 import weakref
@@ -195,8 +194,10 @@ def damage_from_records(records: Iterable[DamageRecord]) -> tuple[Damage, ...]:
     )
 
 
-_Key = tuple[int, str, str, str]
-_CACHE: weakref.WeakKeyDictionary[Backend, dict[_Key, Prepared]] = weakref.WeakKeyDictionary()
+_Key = tuple[str, str, str]
+# By store, not by back end: a back end that was closed, or forked, comes back with a new store,
+# and the layers of the old one are gone.
+_CACHE: weakref.WeakKeyDictionary[ImageDiffer, dict[_Key, Prepared]] = weakref.WeakKeyDictionary()
 _CACHE_LOCK = threading.Lock()
 _CACHE_MAX = 64
 """Tasks kept per back end."""
@@ -217,9 +218,10 @@ def prepare(
         raise GraderError(f"the certificate of {certificate.task_id} is for other images")
     if certificate.tests is None:
         raise GraderError(f"the certificate of {certificate.task_id} knows no tests")
-    key = (os.getpid(), certificate.task_digest, gold_image.digest, damaged_image.digest)
+    key = (certificate.task_digest, gold_image.digest, damaged_image.digest)
+    store = backend.store
     with _CACHE_LOCK:
-        mine = _CACHE.setdefault(backend, {})
+        mine = _CACHE.setdefault(store, {})
         found = mine.get(key)
         if found is None:
             damages = damage_from_records(certificate.damage)
@@ -236,8 +238,8 @@ def forget(
 ) -> None:
     """Drops what `prepare` keeps for a task: its damage is judged anew."""
     with _CACHE_LOCK:
-        key = (os.getpid(), task_digest, gold_image.digest, damaged_image.digest)
-        found = _CACHE.get(backend, {}).pop(key, None)
+        key = (task_digest, gold_image.digest, damaged_image.digest)
+        found = _CACHE.get(backend.store, {}).pop(key, None)
     if found is not None:
         found.close()
 

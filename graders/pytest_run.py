@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cligym.errors import GraderError
+from cligym.errors import GraderError, SandboxDestroyedError
 from cligym.graders.pytest_results import TestResults, read_results
 from cligym.sandboxes.base import Backend, Capture, SandboxSpec
 from cligym.sandboxes.image import Image, ImageConfig
@@ -139,6 +139,9 @@ def run_pytest(
             timeout_s=timeout_s,
             channel=True,
         )
+    except SandboxDestroyedError as error:
+        # What runs in the box ended it: a failure of the state, not of the machine.
+        return TestResults(problem=f"the tests ended their box: {error}")
     finally:
         sandbox.close()
     return read_results(

@@ -6,6 +6,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,7 +90,7 @@ class Broken:
     def grade(self, script: str, *graders: str, always_run: bool = False) -> list[Verdict]:
         """The verdicts on what `script` leaves."""
         capture = run_script(self.images, self.backend, script)
-        with capture:
+        with closing(capture):
             return grade(
                 self.task,
                 self.images,

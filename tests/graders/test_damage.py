@@ -200,7 +200,7 @@ def test_an_empty_file_is_no_copy(make_tree: MakeTree) -> None:
 
 
 def test_a_program_copied_in_front_of_gold_s_is_required(make_tree: MakeTree) -> None:
-    wrapper = {"usr/local/bin/git": Entry(kind=Kind.FILE, mode=0o755, digest="g", size=9)}
+    wrapper: Files = {"usr/local/bin/git": Entry(kind=Kind.FILE, mode=0o755, digest="g", size=9)}
     found = damages(make_tree, wrapper, {"usr/local/bin/x": b"y"})
     assert found["usr/local/bin/git"].class_ is DamageClass.REQUIRED
     assert "PATH" in found["usr/local/bin/git"].detail

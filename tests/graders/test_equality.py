@@ -31,10 +31,13 @@ def test_write_bits_count_only_if_the_damage_changed_them(bit: int) -> None:
 
 @pytest.mark.parametrize("field", ["uid", "gid"])
 def test_owner_counts_only_if_the_damage_changed_it(field: str) -> None:
-    final = replace(FILE, **{field: 0})
+    def owned(number: int) -> Entry:
+        return replace(FILE, uid=number) if field == "uid" else replace(FILE, gid=number)
+
+    final = owned(0)
     assert not attribute_difference(final, FILE, replace(FILE, digest="bb"))
     assert not attribute_difference(final, FILE, None)
-    assert attribute_difference(final, FILE, replace(FILE, **{field: 7}))
+    assert attribute_difference(final, FILE, owned(7))
 
 
 def test_owner_and_write_bits_count_for_special_files() -> None:

@@ -9,7 +9,7 @@ import pytest
 from cligym.graders.pytest_results import TestResults, compare_outcomes, read_results
 
 NONCE = "n" * 32
-START = {"kind": "start", "pytest": "8", "python": "3.11", "rootdir": "/testbed"}
+START: dict[str, object] = {"kind": "start", "pytest": "8", "python": "3.11", "rootdir": "/testbed"}
 
 
 def phase(
@@ -20,7 +20,7 @@ def phase(
 
 def run(*records: dict[str, object], code: int = 0, end: bool = True) -> bytes:
     count = sum(record["kind"] == "phase" for record in records)
-    rows = [START, *records]
+    rows: list[dict[str, object]] = [START, *records]
     if end:
         rows.append({"kind": "end", "exit_code": code, "reports": count})
     return b"".join(json.dumps(row | {"nonce": NONCE}).encode() + b"\n" for row in rows)
