@@ -73,14 +73,16 @@ def _text_of_instruction(text: str) -> str:
     start = _INSTRUCTION.search(text)
     if start is None:
         return ""
-    lines = [] if _BLOCK_MARK.fullmatch(start["rest"].strip()) else [start["rest"]]
+    lines: list[str] = []
     for line in text[start.end() :].split("\n")[1:]:
         if _TOP_LEVEL_KEY.match(line):
             break
         lines.append(line)
     first = next((line for line in lines if line.strip()), "")
     margin = len(first) - len(first.lstrip(" "))
-    return "\n".join(_without_margin(line, margin) for line in lines)
+    rest = start["rest"].strip()
+    head = [] if _BLOCK_MARK.fullmatch(rest) else [rest]
+    return "\n".join([*head, *(_without_margin(line, margin) for line in lines)])
 
 
 def _without_margin(line: str, margin: int) -> str:
