@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from cligym.graders.equality import attribute_difference
 from cligym.graders.hooks import hook_kind
+from cligym.graders.linker_cache import LINKER_CACHE, linker_cache_difference
 from cligym.graders.package_records import read_package_records
 from cligym.graders.path_kinds import (
     components,
@@ -23,7 +24,7 @@ from cligym.graders.path_kinds import (
     under,
 )
 from cligym.graders.python_source import may_be_ast_equal, same_programs
-from cligym.graders.tree import ImageTree
+from cligym.graders.tree import ImageTree, resolve
 from cligym.sandboxes.base import MIB
 from cligym.sandboxes.entry import ChangeSet, Entry, Kind
 
@@ -112,7 +113,33 @@ def classify_damage(
     """
     sorter = _Sorter(difference, gold, damaged, search)
     damages = tuple(sorter.sort(path) for path in difference.paths())
-    return _without_layout(damages, gold, damaged)
+    return _without_made_cache(_without_layout(damages, gold, damaged), gold, damaged)
+
+
+def _without_made_cache(
+    damages: tuple[Damage, ...], gold: ImageTree, damaged: ImageTree
+) -> tuple[Damage, ...]:
+    """The linker cache of a task that installs packages: theirs, as long as it says no more."""
+    packaged = {damage.path for damage in damages if damage.class_ is DamageClass.PACKAGE}
+
+    def known(library: bytes) -> bool:
+        real = resolve(damaged, library)
+        return real is not None and (real in packaged or gold.entry(real) is not None)
+
+    def is_made(damage: Damage) -> bool:
+        if damage.path != LINKER_CACHE or damage.gold is None or damage.damaged is None:
+            return False
+        if attribute_difference(damage.damaged, damage.gold, None):
+            return False
+        mine, theirs = damaged.read(damage.path), gold.read(damage.path)
+        return not linker_cache_difference(mine, theirs, known)
+
+    return tuple(
+        replace(damage, class_=DamageClass.PACKAGE, detail="made anew by ldconfig")
+        if is_made(damage)
+        else damage
+        for damage in damages
+    )
 
 
 def _without_layout(

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from cligym.graders.accounts import ACCOUNT_FILES, account_difference
 from cligym.graders.damage import Damage, DamageClass
 from cligym.graders.equality import attribute_difference, bytes_equal, identical
+from cligym.graders.linker_cache import LINKER_CACHE, linker_cache_difference
 from cligym.graders.path_kinds import is_bytecode
 from cligym.graders.python_source import may_be_ast_equal, same_programs
-from cligym.graders.tree import Tree
+from cligym.graders.tree import Tree, resolve
 from cligym.graders.verdict import Reason, shown
 from cligym.sandboxes.entry import Entry, Kind
 
@@ -62,6 +63,8 @@ def find_residue(
     sources: list[tuple[Damage, Entry]] = []
     bytecode: list[Damage] = []
     all_gold = True
+    damages = tuple(damages)
+    packaged = {d.path for d in damages if d.class_ is DamageClass.PACKAGE}
     for damage in damages:
         if damage.class_ in _FREE:
             continue
@@ -75,7 +78,7 @@ def find_residue(
             sources.append((damage, entry))
         elif is_bytecode(damage.path) and entry is not None and entry.kind is Kind.FILE:
             bytecode.append(damage)
-        elif detail := _difference(damage, entry, final, gold):
+        elif detail := _difference(damage, entry, final, gold, packaged):
             reasons.append(_reason(damage, detail))
     reasons += _source_reasons(sources, final, gold)
     if bytecode:
@@ -112,7 +115,9 @@ def _is_python_edit(damage: Damage, entry: Entry) -> bool:
     return may_be_ast_equal(damage.path, entry, gold)
 
 
-def _difference(damage: Damage, entry: Entry | None, final: Tree, gold: Tree) -> str:
+def _difference(
+    damage: Damage, entry: Entry | None, final: Tree, gold: Tree, packaged: Collection[bytes]
+) -> str:
     """Why the final state is not gold's, in words; "" when a rule for contents accepts it."""
     if is_bytecode(damage.path) and _is_harmless_bytecode(damage.path, entry):
         return ""
@@ -122,13 +127,27 @@ def _difference(damage: Damage, entry: Entry | None, final: Tree, gold: Tree) ->
         return "still there" if entry == damage.damaged else "there in another form, not in gold"
     if entry.kind is not damage.gold.kind:
         return f"type {entry.kind.name.lower()}, in gold {damage.gold.kind.name.lower()}"
-    if not bytes_equal(entry, damage.gold):
-        if damage.path not in ACCOUNT_FILES or entry.kind is not Kind.FILE:
-            return _content_words(damage, entry)
-        mine, theirs = final.read(damage.path), gold.read(damage.path)
-        if words := account_difference(damage.path, mine, theirs):
-            return words
-    return attribute_difference(entry, damage.gold, damage.damaged)
+    if bytes_equal(entry, damage.gold):
+        return attribute_difference(entry, damage.gold, damage.damaged)
+    words = _content_difference(damage, entry, final, gold, packaged)
+    return words or attribute_difference(entry, damage.gold, damage.damaged)
+
+
+def _content_difference(
+    damage: Damage, entry: Entry, final: Tree, gold: Tree, packaged: Collection[bytes]
+) -> str:
+    """What differs in contents that are not gold's bytes; files with a rule of their own aside."""
+    path = damage.path
+    if entry.kind is Kind.FILE and path in ACCOUNT_FILES:
+        return account_difference(path, final.read(path), gold.read(path))
+    if entry.kind is Kind.FILE and path == LINKER_CACHE:
+
+        def known(library: bytes) -> bool:
+            real = resolve(final, library)
+            return real is not None and (real in packaged or gold.entry(real) is not None)
+
+        return linker_cache_difference(final.read(path), gold.read(path), known)
+    return _content_words(damage, entry)
 
 
 def _content_words(damage: Damage, entry: Entry) -> str:
