@@ -28,6 +28,7 @@ _BUNDLE_VARIABLES = (
     "PIP_CERT",
     "GIT_SSL_CAINFO",
     "NODE_EXTRA_CA_CERTS",
+    "CARGO_HTTP_CAINFO",
 )
 _SYSTEM_BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
 _PASSED_ON = (
@@ -65,6 +66,8 @@ def network_settings(environ: Mapping[str, str]) -> HostSettings:
     if bundle is not None:
         files[_BUNDLE] = bundle
         env |= dict.fromkeys(_BUNDLE_VARIABLES, _BUNDLE)
+        env["WGETRC"] = f"{SITE}/wgetrc"  # wget knows no variable for certificates
+        files[env["WGETRC"]] = f"ca_certificate = {_BUNDLE}\n".encode()
     links: list[str] = []
     folders: dict[str, Path] = {}
     for number, link in enumerate(environ.get("PIP_FIND_LINKS", "").split()):

@@ -29,7 +29,7 @@ FROM = "FROM debian:bookworm-slim\n"
 
 
 @pytest.fixture(autouse=True)
-def _base(base_image: Image) -> None:
+def _base(tidy_store: None, base_image: Image) -> None:
     """Every build here starts from the base image."""
 
 
