@@ -6,16 +6,14 @@ a scripted player draws depends on the seed alone, so a run can be repeated exac
 
 from __future__ import annotations
 
-import difflib
 import json
 import random
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from cligym.agents.model_client import ModelClient, Sampling
 from cligym.agents.tamper_prompts import AttackView, DefenceView, Prompt
-from cligym.envs.tamper_answers import Label
-from cligym.envs.tamper_rewards import changed_lines, normalised
-from cligym.tasks.tamper_mutants import mutants
+from cligym.envs.tamper_opponents import ComparingDefender, DefenderPolicy, MutantAttacker
 from cligym.tasks.tampering import TamperingTask
 
 __all__ = ["ModelPlayer", "Player", "ScriptedAttacker", "ScriptedDefender"]
@@ -37,77 +35,61 @@ class Player(Protocol):
 
 
 class ScriptedAttacker:
-    """Plays real mutations: draws a bug class, then an edit of that class.
+    """Plays real mutations, see `MutantAttacker`; answers with the JSON that models are asked for.
 
-    Some of its edits are caught by the gate and some are harmless, as a model's are.
+    Args:
+        tasks: by name.
     """
 
     name = "scripted_attacker"
 
+    def __init__(self, tasks: Mapping[str, TamperingTask]) -> None:
+        self._tasks = tasks
+        self._policy = MutantAttacker()
+
     def answer(self, view: AttackView | DefenceView, prompt: Prompt, *, seed: int) -> str:
-        """A mutation of the clean solution, as the JSON that models are asked for."""
+        """A mutation of the clean solution."""
         assert isinstance(view, AttackView)  # the arena gives attackers attack views
         rng = random.Random(f"attack {seed} {view.task}")
-        edits = mutants(view.clean)
-        classes = sorted({edit.bug_class for edit in edits})
-        if not classes:
+        answer = self._policy.attack(self._tasks[view.task], view.clean, rng)
+        if answer is None:
             return "There is nothing in this code that I could change."
-        wanted = rng.choice(classes)
-        edit = rng.choice([edit for edit in edits if edit.bug_class is wanted])
-        return json.dumps(
-            {
-                "code": edit.source,
-                "bug": {
-                    "class": edit.bug_class.value,
-                    "lines": [edit.line, edit.line],
-                    "rationale": edit.words,
-                },
-            }
-        )
+        lines = [answer.first_line, answer.last_line]
+        claim = {
+            "class": answer.bug_class.value,
+            "lines": lines,
+            "rationale": answer.rationale,
+        }
+        return json.dumps({"code": answer.code, "bug": claim})
 
 
 class ScriptedDefender:
-    """Compares a sample with the solutions that it knows, and overlooks some differences.
+    """Compares with the solutions that it knows, see `ComparingDefender`.
 
     Args:
-        tasks: whose clean solutions it knows.
-        attention: how likely it notices a difference to the nearest one, by class of difference,
-            in [0, 1]; the rest it overlooks.
+        tasks: by name.
+        policy: how it looks.
     """
 
     name = "scripted_defender"
 
-    def __init__(self, tasks: dict[str, TamperingTask], *, attention: float = 0.8) -> None:
-        self._known = {
-            name: [normalised(solution.source) for solution in task.clean]
-            for name, task in tasks.items()
-        }
-        self._attention = attention
+    def __init__(
+        self, tasks: Mapping[str, TamperingTask], policy: DefenderPolicy | None = None
+    ) -> None:
+        self._tasks = tasks
+        self._policy = policy or ComparingDefender()
 
     def answer(self, view: AttackView | DefenceView, prompt: Prompt, *, seed: int) -> str:
-        """A verdict with a confidence that fits how often it is right."""
+        """A verdict."""
         assert isinstance(view, DefenceView)  # the arena gives defenders defence views
-        rng = random.Random(f"defend {seed} {view.task} {view.code}")
-        code = normalised(view.code)
-        nearest = max(
-            self._known[view.task],
-            key=lambda known: difflib.SequenceMatcher(None, known, code).ratio(),
-        )
-        lines = changed_lines(nearest, code)
-        lines = tuple(line for line in lines if rng.random() < self._attention)
-        wary = rng.random() < 0.03  # and now and then it sees what is not there
-        if lines or wary:
-            return self._say(Label.TAMPERED, rng.randint(75, 95), list(lines) or [1])
-        return self._say(Label.CLEAN, rng.randint(70, 95), [])
-
-    def _say(self, label: Label, confidence: int, lines: list[int]) -> str:
-        reason = "differs from a solution that I know" if lines else "nothing found"
+        rng = random.Random(f"defend {seed} {view.task}")
+        answer = self._policy.defend(self._tasks[view.task], view.code, rng)
         return json.dumps(
             {
-                "label": label.value,
-                "confidence": confidence,
-                "suspect_lines": lines,
-                "reason": reason,
+                "label": answer.label.value,
+                "confidence": answer.confidence,
+                "suspect_lines": list(answer.suspect_lines),
+                "reason": answer.reason,
             }
         )
 
@@ -117,15 +99,15 @@ class ModelPlayer:
 
     Args:
         client: where answers come from.
-        sampling: how they are drawn.
+        sampling: how they are drawn; None takes the defaults.
         max_tokens: longest answer.
     """
 
     def __init__(
-        self, client: ModelClient, *, sampling: Sampling = Sampling(), max_tokens: int = 8_192
+        self, client: ModelClient, *, sampling: Sampling | None = None, max_tokens: int = 8_192
     ) -> None:
         self._client = client
-        self._sampling = sampling
+        self._sampling = sampling or Sampling()
         self._max_tokens = max_tokens
 
     @property

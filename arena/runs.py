@@ -51,7 +51,7 @@ def run_arena(
                 settings,
                 folder,
                 judge,
-                attacker=make_attacker(settings, backend),
+                attacker=make_attacker(settings, backend, tasks),
                 defender=make_defender(settings, backend, tasks),
                 progress=progress,
             )

@@ -15,14 +15,16 @@ from cligym.tasks.tampering import TamperingTask
 __all__ = ["make_attacker", "make_defender"]
 
 
-def make_attacker(settings: ArenaSettings, backend: NamespaceBackend) -> Player:
+def make_attacker(
+    settings: ArenaSettings, backend: NamespaceBackend, tasks: Mapping[str, TamperingTask]
+) -> Player:
     """The attacker.
 
     Raises:
         ConfigError: the seat lacks a setting.
     """
     if settings.attacker.player == "scripted":
-        return ScriptedAttacker()
+        return ScriptedAttacker(tasks)
     return _remote("attacker", settings.attacker, backend)
 
 
@@ -35,7 +37,7 @@ def make_defender(
         ConfigError: the seat lacks a setting.
     """
     if settings.defender.player == "scripted":
-        return ScriptedDefender(dict(tasks))
+        return ScriptedDefender(tasks)
     return _remote("defender", settings.defender, backend)
 
 
