@@ -53,5 +53,5 @@ def test_bad_words_are_refused(word: str) -> None:
 
 
 def test_heredoc_text_keeps_quotes_and_loses_backslashes() -> None:
-    text = 'a "$X" \'$X\' \\$X \\n \\\\\n'
-    assert expand_text(text, VALUES) == 'a "one" \'one\' $X n \\\n'
+    text = "a \"$X\" '$X' \\$X \\n \\\\\n"
+    assert expand_text(text, VALUES) == "a \"one\" 'one' $X n \\\n"
