@@ -57,6 +57,8 @@ class BoxSetup:
     own_network: bool
     has_id_range: bool
     seccomp: bytes
+    processes: int
+    """Processes of each in-box user; 0 where a control group limits all of them together."""
 
 
 def run_init(setup: BoxSetup, sock: socket.socket) -> NoReturn:
@@ -78,6 +80,7 @@ def run_init(setup: BoxSetup, sock: socket.socket) -> NoReturn:
 
 
 def _become_init(setup: BoxSetup) -> None:
+    linux.set_title("init")
     linux.prctl(linux.PR_SET_DUMPABLE, 0)
     os.setsid()
     for number in range(1, signal.NSIG):
@@ -231,6 +234,9 @@ class _Init:
             soft = min(_OPEN_FILES, hard) if hard != resource.RLIM_INFINITY else _OPEN_FILES
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, soft))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if self._setup.processes and _counts_processes_per_box():
+            count = self._setup.processes
+            resource.setrlimit(resource.RLIMIT_NPROC, (count, count))
         with contextlib.suppress(OSError):
             with open("/proc/self/oom_score_adj", "w") as file:
                 file.write("500")  # under memory pressure they die before this PID 1 does
@@ -245,6 +251,12 @@ class _Init:
             os.setresuid(uid, uid, uid)
         linux.new_privileges_off()
         linux.prctl(linux.PR_SET_DUMPABLE, 1)
+
+
+def _counts_processes_per_box() -> bool:
+    """Linux 5.14 and newer count a user's processes in each user namespace by itself."""
+    major, minor = os.uname().release.split(".")[:2]
+    return (int(major), int(minor)) >= (5, 14)
 
 
 def _exec_search(argv: list[bytes], env: dict[bytes, bytes], path: bytes) -> None:

@@ -51,12 +51,12 @@ class _World:
 
 def main(control_fd: int) -> None:
     """Serves the driver on `control_fd` until it is gone."""
-    linux.set_title("cligym: keeper")
     control = socket.socket(fileno=control_fd)
     os.set_inheritable(control_fd, False)
     first = wire.receive(control)
     if first is None:
         return
+    linux.set_title(f"cligym: keeper {first.header['run']}")
     try:
         world = _settle(control, first.header)
     except OSError as error:

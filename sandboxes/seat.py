@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from cligym.sandboxes import wire
+from cligym.sandboxes import linux, wire
 from cligym.sandboxes.cgroup import BoxGroup, GroupRoots
 
 __all__ = ["Seats"]
@@ -84,6 +84,7 @@ class Seats:
 
     def _run_seat(self, keeper: socket.socket, group: BoxGroup) -> NoReturn:
         try:
+            linux.set_title(f"cligym: seat {self._run}-{self._count}")
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             problem = _enter(group)
             while (message := wire.receive(keeper)) is not None:

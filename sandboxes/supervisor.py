@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from cligym.sandboxes import linux, wire
 from cligym.sandboxes.box_init import BoxSetup, run_init
 from cligym.sandboxes.box_mounts import FOLDERS, BoxView
-from cligym.sandboxes.disk_watch import DiskWatch
+from cligym.sandboxes.box_watch import BoxWatch
 from cligym.sandboxes.output_buffer import OutputBuffer
 from cligym.sandboxes.shell import Shell, bytes_waiting
 from cligym.sandboxes.tree_edit import remove_tree
@@ -46,14 +46,22 @@ class Supervisor:
     """Life of one box, from `start` to `close`."""
 
     def __init__(
-        self, driver: socket.socket, name: str, request: dict[str, Any], *, limits_memory: bool
+        self,
+        driver: socket.socket,
+        name: str,
+        request: dict[str, Any],
+        controllers: tuple[str, ...],
     ) -> None:
         self.driver = driver
         self.name = name
         self.folder = f"scratch/boxes/{name}"
         self._request = request
-        self._watch = DiskWatch(f"{self.folder}/u", request["disk_bytes"], request["memory_bytes"])
-        self._watches_memory = not limits_memory
+        self._watch = BoxWatch(
+            f"{self.folder}/u",
+            disk_bytes=request["disk_bytes"],
+            memory_bytes=0 if "memory" in controllers else request["memory_bytes"],
+            pids=0 if "pids" in controllers else request["pids"],
+        )
         self._init: socket.socket | None = None
         self._init_pid = 0
         self._shell: Shell | None = None
@@ -83,6 +91,7 @@ class Supervisor:
             own_network=not request["network"],
             has_id_range=has_id_range,
             seccomp=seccomp,
+            processes=self._watch.pids,
         )
         self._fork_box(setup, request["ids"])
         assert self._init is not None
@@ -223,9 +232,7 @@ class Supervisor:
 
     def _tick(self) -> None:
         self._next_tick = time.monotonic() + _TICK_S
-        reason = self._watch.check_disk()
-        if not reason and self._watches_memory:
-            reason = self._watch.check_memory(self._init_pid)
+        reason = self._watch.check(self._init_pid)
         if reason:
             self._destroy(reason)
 

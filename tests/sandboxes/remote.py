@@ -100,6 +100,13 @@ class RemoteDriver:
         self._channel.close()
         self._sources.cleanup()
 
+    def kill_gently(self) -> None:
+        """SIGTERM, as a scheduler sends it."""
+        self.process.terminate()
+        self.process.wait()
+        self._channel.close()
+        self._sources.cleanup()
+
     def close(self) -> None:
         """Lets it end by itself."""
         if self.process.poll() is None:
