@@ -17,7 +17,8 @@ from cligym.sandboxes.namespace import NamespaceBackend
 
 __all__ = ["CLIGymHardenedEnv"]
 
-_MAX_TEXT = 1 << 20
+_MAX_COMMAND_CHARACTERS = 1 << 20
+_MAX_OTHER_CHARACTERS = 1 << 16  # the instruction, or the notes beside a command's output
 
 
 class CLIGymHardenedEnv(gym.Env[str, str]):
@@ -98,8 +99,8 @@ class CLIGymHardenedEnv(gym.Env[str, str]):
             tasks if isinstance(tasks, Bench) else Bench(tasks, backend=backend, split=split)
         )
         self._owns_backend = backend is None and not shares
-        self.action_space = UnicodeText(_MAX_TEXT, min_length=1)
-        self.observation_space = UnicodeText(_MAX_TEXT)
+        self.action_space = UnicodeText(_MAX_COMMAND_CHARACTERS, min_length=1)
+        self.observation_space = UnicodeText(_MAX_OTHER_CHARACTERS + output_characters)
         self.episode: RepairEpisode | None = None
         self._last_observation = ""
 

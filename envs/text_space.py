@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, overload
 
 import numpy as np
 from gymnasium.spaces import Space
+from gymnasium.vector.utils.shared_memory import (
+    create_shared_memory,
+    read_from_shared_memory,
+    write_to_shared_memory,
+)
 
 __all__ = ["UnicodeText"]
 
@@ -59,3 +65,54 @@ class UnicodeText(Space[str]):
 
     def __hash__(self) -> int:
         return hash((self.min_length, self.max_length))
+
+
+# So that `AsyncVectorEnv` works as users make it, with shared memory: a slot per environment holds
+# the text's length and its code points.
+
+
+class _SharedTexts(Sequence[str]):
+    """The texts as they are now: the vector environment reads once and copies after each step."""
+
+    def __init__(self, slots: np.ndarray[Any, np.dtype[np.uint32]]) -> None:
+        self._slots = slots
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
+        if isinstance(index, slice):
+            return tuple(self[place] for place in range(*index.indices(len(self))))
+        slot = self._slots[index]
+        points = slot[1 : 1 + int(slot[0])].astype("<u4")
+        return points.tobytes().decode("utf-32-le", "surrogatepass")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> tuple[str, ...]:
+        return tuple(self)
+
+
+@create_shared_memory.register(UnicodeText)
+def _create(space: UnicodeText, n: int = 1, ctx: Any = None) -> Any:
+    return ctx.Array("I", n * (space.max_length + 1))
+
+
+@write_to_shared_memory.register(UnicodeText)
+def _write(space: UnicodeText, index: int, value: str, shared_memory: Any) -> None:
+    slot = _slots(space, shared_memory)[index]
+    points = np.frombuffer(value.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    slot[0] = len(points)
+    slot[1 : 1 + len(points)] = points
+
+
+@read_from_shared_memory.register(UnicodeText)
+def _read(space: UnicodeText, shared_memory: Any, n: int = 1) -> _SharedTexts:
+    return _SharedTexts(_slots(space, shared_memory)[:n])
+
+
+def _slots(space: UnicodeText, shared_memory: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:
+    array = np.frombuffer(shared_memory.get_obj(), dtype=np.uint32)
+    return array.reshape(-1, space.max_length + 1)
