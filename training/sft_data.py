@@ -228,7 +228,7 @@ def _report(
         tasks=len({row.task_id for row in rows}),
         repositories=len({row.repository for row in rows if row.repository}),
         licences=dict(sorted(Counter(row.licence or "unknown" for row in rows).items())),
-        rows_without_split=sum(row.split is None for row in rows),
+        rows_without_split=sum(not row.split for row in rows),
         tokens=int(lengths.sum()),
         trained_tokens=sum(example.trained_tokens for example in kept),
         longest_tokens=int(lengths.max()),

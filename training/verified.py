@@ -204,20 +204,23 @@ def _refuse(row: RepairRow, held_out: HeldOut, *, where: str) -> None:
         )
     if not row.passed:
         raise ConfigError(f"{where}: task {row.task_id} did not pass; it is no repair")
-    if row.split is not None and row.split != TRAIN_SPLIT:
+    if row.split and row.split != TRAIN_SPLIT:
         raise ConfigError(
             f"{where}: task {row.task_id} is in the split {row.split!r}; training on it would "
             "spoil every later evaluation"
         )
     if row.task_id in held_out.tasks:
         raise ConfigError(f"{where}: task {row.task_id} is held out")
-    if row.repository is not None and row.repository in held_out.repositories:
+    if row.repository and row.repository in held_out.repositories:
         raise ConfigError(f"{where}: repository {row.repository} of {row.task_id} is held out")
 
 
 def _plain_message(message: dict[str, Any]) -> dict[str, Any]:
-    """Drops nulls, which templates would print, and decodes arguments given as JSON text."""
-    plain = {key: value for key, value in message.items() if value is not None}
+    """Drops nulls, which templates would print, and decodes arguments given as JSON text.
+
+    Bytes that were no UTF-8 stand in records as lone surrogates; no tokenizer takes them.
+    """
+    plain = {key: _valid_text(value) for key, value in message.items() if value is not None}
     plain.setdefault("content", "")
     if "tool_calls" in plain:
         plain["tool_calls"] = [_plain_call(call) for call in plain["tool_calls"]]
@@ -229,4 +232,14 @@ def _plain_call(call: dict[str, Any]) -> dict[str, Any]:
     function = dict(call.get("function", call))
     if isinstance(function.get("arguments"), str):
         function["arguments"] = json.loads(function["arguments"])
+    if isinstance(function.get("arguments"), dict):
+        arguments = function["arguments"].items()
+        function["arguments"] = {name: _valid_text(value) for name, value in arguments}
     return {"type": "function", "function": function}
+
+
+def _valid_text(value: Any) -> Any:
+    """Replaces lone surrogates in a text by U+FFFD; other values pass."""
+    if not isinstance(value, str):
+        return value
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -85,3 +85,17 @@ def test_held_out_lists_come_from_yaml(tmp_path: Path) -> None:
     path.write_text("task: [a]\n")
     with pytest.raises(ConfigError, match="unknown key 'task'"):
         read_held_out(path)
+
+
+def test_bytes_that_are_no_text_become_replacement_characters(
+    write_repairs: Write, make_row: Make, make_call: Callable[..., dict[str, Any]]
+) -> None:
+    messages = [make_call("cat \udcff"), {"role": "tool", "name": "bash", "content": "a\udc80b"}]
+    row = read_repairs(write_repairs(make_row(messages=messages))).rows[0]
+    call, seen = row.plain_messages()
+    assert seen["content"] == "a\ufffdb"
+    assert call["tool_calls"][0]["function"]["arguments"]["command"] == "cat \ufffd"
+
+
+def test_a_row_of_no_split_is_taken(write_repairs: Write, make_row: Make) -> None:
+    assert len(read_repairs(write_repairs(make_row(split=""), make_row(1, split=None))).rows) == 2
