@@ -89,7 +89,7 @@ class _SharedTexts(Sequence[str]):
             return tuple(self[place] for place in range(*index.indices(len(self))))
         slot = self._slots[index]
         points = slot[1 : 1 + int(slot[0])].astype("<u4")
-        return points.tobytes().decode("utf-32-le", "surrogatepass")
+        return str(points.tobytes().decode("utf-32-le", "surrogatepass"))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> tuple[str, ...]:
         return tuple(self)
