@@ -176,7 +176,7 @@ def read_repairs(
         raise ConfigError(
             f"{path} holds no repair to train on ({sum(dropped.values())} by licence)"
         )
-    kept.sort(key=lambda row: (row.task_id, str(row.attempt), row.model_dump_json()))
+    kept.sort(key=lambda row: (row.task_id, str(row.attempt), json.dumps(row.model_dump())))
     return Repairs(
         rows=tuple(kept),
         digest=hashlib.sha256(content).hexdigest(),
