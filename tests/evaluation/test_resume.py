@@ -97,7 +97,9 @@ def test_another_run_s_folder_is_refused(
     store_home: Path, tmp_path: Path, task_ids: list[str]
 ) -> None:
     out = tmp_path / "run"
-    assert start(store_home, out, task_ids[:1]).wait(timeout=600) == 0
+    first = start(store_home, out, task_ids[:1])
+    first.communicate(timeout=600)
+    assert first.returncode == 0
     process = start(store_home, out, task_ids[:1], "--max-commands", "7")
     _, errors = process.communicate(timeout=100)
     assert process.returncode == 2
