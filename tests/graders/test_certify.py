@@ -20,7 +20,7 @@ GIT = "cd /testbed && git checkout -q workshop/core.py"
 @pytest.mark.parametrize(
     ("damage", "ids", "kind"),
     [
-        ("chmod 600 /opt/v1/version", ("tests",), "vacuous"),
+        ("chmod 600 /opt/v1/version", ("tests/test_core.py::test_discount",), "vacuous"),
         ("rm -rf /testbed/.git", ("tests",), "no-residue"),
         (DAMAGE, ("tests/test_core.py::test_gone",), "gold-fails"),
     ],

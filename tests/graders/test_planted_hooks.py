@@ -92,9 +92,9 @@ def test_a_planted_hook_gives_nothing(broken: Callable[..., Any], name: str) -> 
 
 @pytest.mark.parametrize("name", ["sitecustomize", "path file", "conftest in the repository"])
 def test_the_datasets_own_check_believes_it(broken: Callable[..., Any], name: str) -> None:
-    script = ATTACKS[name]
-    (dataset,) = broken(DAMAGE).grade(script, "dataset")
-    assert dataset.passed
+    task = broken(DAMAGE, "tests/test_core.py::test_discount")
+    dataset, hardened = task.grade(ATTACKS[name], "dataset", "hardened")
+    assert dataset.passed and not hardened.passed
 
 
 HOOKED = {
