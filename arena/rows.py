@@ -125,7 +125,8 @@ def attack_record(
             "rationale": None if answer is None else answer.rationale,
             "code": None if answer is None else answer.code,
             "parse_error": attack.parse_error,
-            "judgement": None if judgement is None else _judgement(judgement),
+            # Which test fails first hangs on their drawn order; that stays in the journal.
+            "no_op": judgement is not None and judgement.no_op,
             "label": None if label is None else label.value,
             "evaded": evaded,
             "won": None if infra is not None else won,
@@ -180,15 +181,6 @@ def defence_record(defence: Defence, agent: str) -> AttemptRecord:
 def _class_of(sample: Sample) -> str | None:
     answer = None if sample.attack is None else sample.attack.answer
     return None if answer is None else answer.bug_class.value
-
-
-def _judgement(judgement: Judgement) -> dict[str, Any]:
-    return {
-        "outcome": judgement.outcome.value,
-        "reason": judgement.reason,
-        "failing": list(judgement.failing),
-        "no_op": judgement.no_op,
-    }
 
 
 def _record(

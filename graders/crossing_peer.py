@@ -76,7 +76,8 @@ class Peer:
         lane = self.lane()
         lane.lock.acquire()
         try:
-            values: list[Any] = [args, kwargs or {}]
+            # Tuples, since a list or a dict would be shared from now on.
+            values: list[Any] = [tuple(args), tuple((kwargs or {}).items())]
             lane.send(self._frame({"q": operation, "t": target}, values))
             while True:
                 message = self._parse(lane.receive())
@@ -109,10 +110,13 @@ class Peer:
         try:
             with self.table_lock:
                 self._define(message)
-                args, kwargs = self._values(message, 2)
-            if not isinstance(args, list) or not isinstance(kwargs, dict):
-                raise CrossingError("arguments are a list and a dict")
-            result = self._carry_out(str(message["q"]), message.get("t"), args, kwargs)
+                args, pairs = self._values(message, 2)
+            if type(args) is not tuple or type(pairs) is not tuple:
+                raise CrossingError("arguments are two tuples")
+            if not all(type(pair) is tuple and len(pair) == 2 for pair in pairs):
+                raise CrossingError("named arguments are pairs")
+            kwargs = {str(name): value for name, value in pairs}
+            result = self._carry_out(str(message["q"]), message.get("t"), list(args), kwargs)
             # An encoding fault (nothing exact, not exportable) is the caller's exception too.
             return self._frame({"r": 1}, [result])
         except CrossingError:

@@ -43,10 +43,16 @@ def test_many_threads_load_once():
 
 
 class Key:
-    """A key that takes its time: every look into a dict is a chance for another thread."""
+    """A key that takes its time: every look into a dict is a chance for another thread.
+
+    Each thread may set its own delays (seconds, one for each look); then there is none.
+    """
+
+    delays = threading.local()
 
     def __hash__(self):
-        time.sleep(0.01)
+        left = getattr(Key.delays, "left", None)
+        time.sleep(0.01 if left is None else left.pop(0) if left else 0)
         return 7
 
     def __eq__(self, other):
@@ -64,6 +70,31 @@ def test_keys_that_are_slow_to_look_up():
     loader = Loader(load)
     assert in_threads([lambda: loader.get(key)] * 4) == [1] * 4
     assert calls == [key]
+
+
+@pytest.mark.parametrize("second", [[0, 0.06], [0, 0, 0.06], [0.01, 0.05, 0.05]])
+def test_one_thread_is_slower_in_the_middle(second):
+    calls, key = [], Key()
+
+    def load(name):
+        calls.append(name)
+        return len(calls)
+
+    loader = Loader(load)
+
+    def get(delays):
+        Key.delays.left = list(delays)
+        return loader.get(key)
+
+    assert in_threads([lambda: get([0.02, 0.01]), lambda: get(second)]) == [1, 1]
+    assert calls == [key]
+
+
+def test_two_threads_forget_at_once():
+    key = Key()
+    loader = Loader(lambda name: 1)
+    loader.get(key)
+    assert in_threads([lambda: loader.forget(key)] * 3) == [None] * 3
 
 
 def test_keys_do_not_hold_up_each_other():
