@@ -9,5 +9,5 @@ def run_and_log(command, log_path):
         subprocess.run(["/bin/bash", "-c", command], stdout=log, stderr=log, cwd="/testbed")
 
 
-run_and_log('source /opt/miniconda3/bin/activate; conda activate testbed; pytest --disable-warnings --color=no --tb=no --verbose tests/test_cli.py::test_run tests/test_cli.py::test_run_with_existing_variable tests/test_cli.py::test_run_with_existing_variable_not_overridden tests/test_cli.py::test_run_with_other_env tests/test_cli.py::test_run_with_none_value tests/test_cli.py::test_get_existing_value tests/test_cli.py::test_list\\\\[json-x=\\\\\\x27a\\\\ b\\\\ c\\\\\\x27-\\\\{\\\\\\\\n\\\\ \\\\ \\\\"x\\\\":\\\\ \\\\"a\\\\ b\\\\ c\\\\"\\\\\\\\n\\\\}\\\\\\\\n\\\\]', "/test.log")
+run_and_log('source /opt/miniconda3/bin/activate; conda activate testbed; pytest --disable-warnings --color=no --tb=no --verbose tests/test_cli.py::test_run tests/test_cli.py::test_run_with_existing_variable tests/test_cli.py::test_run_with_existing_variable_not_overridden tests/test_cli.py::test_run_with_other_env tests/test_cli.py::test_run_with_none_value tests/test_cli.py::test_get_existing_value tests/test_cli.py::test_run_with_version', "/test.log")
 EOF
