@@ -9,9 +9,11 @@ from __future__ import annotations
 import importlib.resources
 import re
 from collections.abc import Sequence
+from contextlib import ExitStack
 
+from cligym.graders.prepared import GradingBackend
 from cligym.graders.tree import Tree, resolve
-from cligym.sandboxes.base import Backend, Capture, SandboxSpec
+from cligym.sandboxes.base import Capture, SandboxSpec
 from cligym.sandboxes.entry import Kind, encode_path
 from cligym.sandboxes.image import Image
 
@@ -51,11 +53,16 @@ def gold_bytecode(
     *,
     capture: Capture,
     gold_image: Image,
+    damaged_image: Image,
     gold: Tree,
     known: str,
-    backend: Backend,
+    backend: GradingBackend,
 ) -> set[bytes]:
-    """Those of the changed .pyc `paths` that hold what gold's source compiles to."""
+    """Those of the damage set's .pyc `paths` that hold what gold's source compiles to.
+
+    Files that the agent left alone are the damaged image's: without them gold's own would be
+    judged in their place, and a forged file that gold has a good one of would pass.
+    """
     by_interpreter: dict[str, list[bytes]] = {}
     for path in paths:
         interpreter = interpreters(path, gold, known)
@@ -65,9 +72,14 @@ def gold_bytecode(
     if not by_interpreter:
         return good
     script = importlib.resources.files(__package__).joinpath("bytecode_check.py").read_text()
-    spec = SandboxSpec(image=gold_image, overlays=(capture.subset(list(paths)),))
-    sandbox = backend.start(spec)
-    try:
+    untouched = [path for path in paths if path not in capture.changes.changed]
+    with ExitStack() as stack:
+        left = backend.overlay_from_image(damaged_image, untouched, over=gold_image)
+        stack.callback(left.close)
+        touched = capture.subset([path for path in paths if path in capture.changes.changed])
+        stack.callback(touched.close)
+        sandbox = backend.start(SandboxSpec(image=gold_image, overlays=(left, touched)))
+        stack.callback(sandbox.close)
         for interpreter, mine in by_interpreter.items():
             for start in range(0, len(mine), _BATCH):
                 batch = mine[start : start + _BATCH]
@@ -80,6 +92,4 @@ def gold_bytecode(
                 good.update(
                     path for path, byte in zip(batch, result.channel, strict=False) if byte == 1
                 )
-    finally:
-        sandbox.close()
     return good

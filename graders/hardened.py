@@ -82,6 +82,7 @@ class HardenedGrader:
             gold_bytecode,
             capture=attempt.capture,
             gold_image=attempt.gold,
+            damaged_image=attempt.damaged,
             gold=prepared.gold,
             known=tests.interpreter,
             backend=attempt.backend,
