@@ -123,6 +123,7 @@ def _trainer_arguments(settings: GrpoSettings, *, on_gpu: bool, bf16: bool) -> A
         save_total_limit=2,
         logging_steps=1,
         logging_nan_inf_filter=False,
+        ignore_data_skip=True,  # a resumed chooser goes on by itself; skipping would draw again
         report_to="none",
         seed=settings.seed,
     )

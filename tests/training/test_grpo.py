@@ -112,6 +112,17 @@ def test_constant_groups_change_nothing_and_stop_the_run(tiny_qwen: Path, tmp_pa
     assert not adapter_moved(out)
 
 
+def test_a_stopped_run_resumes_with_what_it_knew(tiny_qwen: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    base: dict[str, Any] = {"save_every_steps": 1, "groups_per_update": 1, "mask_truncated": False}
+    first, _ = run(settings(tiny_qwen, out, updates=1, **base), [1, 0, 1, 0])
+    second, _ = run(settings(tiny_qwen, out, updates=2, resume=True, **base), [1, 1, 1, 0])
+    assert (first["updates"], second["updates"]) == (1, 2)
+    assert len(rollouts(out)) == 8
+    chooser = json.loads((out / "checkpoint-2" / "task_chooser.json").read_text())
+    assert sum(record["attempts"] for record in chooser["records"].values()) == 8
+
+
 def test_a_folder_is_never_used_for_two_runs(tiny_qwen: Path, tmp_path: Path) -> None:
     (tmp_path / "checkpoint-1").mkdir()
     with pytest.raises(ConfigError, match="holds a run already"):
