@@ -14,6 +14,7 @@ from cligym.training import sft
 from cligym.training.chat_mask import IGNORED, MaskError, template_digest
 from cligym.training.sft_data import Turns, build_dataset
 from cligym.training.sft_settings import SftSettings
+from cligym.training.sft_setup import make_trainer
 from cligym.training.verified import read_repairs
 
 Write = Callable[..., Path]
@@ -97,7 +98,7 @@ def test_the_trainers_labels_are_the_proven_ones(
     settings = SftSettings(
         repairs=tmp_path, model=str(tiny_qwen), output=tmp_path / "out", use_cpu=True
     )
-    trainer = sft.make_trainer(settings, dataset, tokenizer)
+    trainer = make_trainer(settings, dataset, tokenizer)
     batch = trainer.data_collator([trainer.train_dataset[i] for i in range(3)])
     for example, ids, labels in zip(
         dataset.examples, batch["input_ids"], batch["labels"], strict=True
