@@ -6,6 +6,7 @@ look, so an idle box costs one `statvfs` a tick. Standard library only.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from typing import NamedTuple
@@ -14,6 +15,7 @@ __all__ = ["BoxWatch"]
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _PROCESSES_GRACE = 16
+_KERNEL_LISTS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 
 
 class _Held(NamedTuple):
@@ -76,23 +78,45 @@ class BoxWatch:
 def _processes(init_pid: int) -> list[str]:
     """Every process of the box but its PID 1, found as descendants of that.
 
-    Not by their namespace: the kernel lets nobody look at PID 1's (it is not dumpable).
+    Not by their namespace: the kernel lets nobody look at PID 1's (it is not dumpable). And not by
+    a walk over all of /proc, where the kernel lists children: 64 boxes that each look at every
+    process of the machine four times a second keep it busy with nothing else.
     """
-    children: dict[int, list[int]] = {}
+    found: list[str] = []
+    todo = [str(init_pid)]
+    while todo:
+        try:
+            children = _children(todo.pop())
+        except FileNotFoundError:
+            continue  # it ended meanwhile
+        found += children
+        todo += children
+    return found
+
+
+def _children(pid: str) -> list[str]:
+    """Processes that any thread of `pid` started and that have not been given to another parent."""
+    if not _KERNEL_LISTS_CHILDREN:
+        return _children_by_scan().get(pid, [])
+    children: list[str] = []
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children") as file:
+            children += file.read().split()
+    return children
+
+
+def _children_by_scan() -> dict[str, list[str]]:
+    """Parent -> children over the whole machine: for kernels without lists of children."""
+    children: dict[str, list[str]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
                 with open(f"/proc/{name}/stat", "rb") as file:
-                    parent = int(file.read().rpartition(b")")[2].split()[1])
+                    parent = file.read().rpartition(b")")[2].split()[1].decode()
             except (OSError, IndexError):
                 continue  # it ended meanwhile
-            children.setdefault(parent, []).append(int(name))
-    found: list[int] = []
-    todo = children.get(init_pid, [])
-    while todo:
-        found += todo
-        todo = [child for pid in todo for child in children.get(pid, ())]
-    return [str(pid) for pid in found]
+            children.setdefault(parent, []).append(name)
+    return children
 
 
 def _resident_bytes(pid: str) -> int:
