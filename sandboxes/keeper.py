@@ -6,7 +6,6 @@ makes its own. See `keeper_process.py` for what runs on the other side.
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
 import os
@@ -78,8 +77,8 @@ class Keeper:
         self._lock = threading.Lock()
         self._count = 0
         self._lock_fd = -1
-        self._control, theirs = socket.socketpair()
         self._make_folders()
+        self._control, theirs = socket.socketpair()
         self._process = self._launch(theirs)
         theirs.close()
         try:
@@ -108,12 +107,13 @@ class Keeper:
             flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
             self._lock_fd = os.open(self.runs / f"{self.run}.lock", flags, 0o600)
             fcntl.flock(self._lock_fd, fcntl.LOCK_EX)
-            for name in ("", "k", "boxes", "trees"):
+            for name in ("", "boxes", "trees"):
                 (folder / name).mkdir(mode=0o711)
             if self.id_map.by_root:
                 owner = (self.id_map.uid_base, self.id_map.gid_base)
                 for path in (self.home, self.runs, folder, folder / "boxes", folder / "trees"):
                     os.chown(path, *owner)
+                os.fchown(self._lock_fd, *owner)  # the next keeper must be able to try it
         except OSError as error:
             raise SandboxUnavailableError(
                 f"cannot prepare {error.filename or self.runs}: {error.strerror}; set CLIGYM_HOME "
@@ -291,13 +291,6 @@ class Keeper:
         if self._lock_fd >= 0:
             os.close(self._lock_fd)
             self._lock_fd = -1
-        # The mount point could not go while the keeper stood on it.
-        folder = self.runs / self.run
-        for path in (folder / "k", folder / "boxes", folder / "trees", folder):
-            with contextlib.suppress(OSError):
-                path.rmdir()
-        with contextlib.suppress(OSError):
-            (self.runs / f"{self.run}.lock").unlink()
 
 
 def parse_scan(payload: bytes, oversized: str) -> TreeScan:

@@ -120,17 +120,23 @@ def _settle(control: socket.socket, setup: dict[str, Any]) -> _World:
 
 
 def _bind_folders(setup: dict[str, Any]) -> None:
+    """Makes `home`, `scratch` and `runs` of a private file system the way to the three folders.
+
+    It lies over the folder of all runs, which stays for ever: a mount point of our own could not be
+    removed by us at the end.
+    """
     linux.mount("none", "/", flags=linux.MS_REC | linux.MS_PRIVATE)
-    os.chdir(setup["run_folder"])
-    linux.mount("tmpfs", "k", "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=755,size=1m")
-    for name, source in (
-        ("home", setup["home"]),
-        ("scratch", setup["run_folder"]),
-        ("runs", setup["runs_folder"]),
-    ):
-        os.mkdir(f"k/{name}", 0o755)
-        linux.mount(source, f"k/{name}", flags=linux.MS_BIND)
-    os.chdir("k")
+    sources = {
+        name: os.open(setup[key], os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        for name, key in (("home", "home"), ("scratch", "run_folder"), ("runs", "runs_folder"))
+    }
+    flags = linux.MS_NOSUID | linux.MS_NODEV
+    linux.mount("tmpfs", setup["runs_folder"], "tmpfs", flags, "mode=755,size=1m")
+    os.chdir(setup["runs_folder"])
+    for name, fd in sources.items():
+        os.mkdir(name, 0o755)
+        linux.mount(f"/proc/self/fd/{fd}", name, flags=linux.MS_BIND)
+        os.close(fd)
 
 
 def _take_ids(control: socket.socket) -> None:
@@ -152,7 +158,11 @@ def _sweep(own_run: str, groups: cgroup.GroupRoots) -> None:
             with contextlib.suppress(OSError), open(f"runs/{name}", "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 _remove_run(name.removesuffix(".lock"))
-    live = {name.removesuffix(".lock") for name in os.listdir("runs")}
+    names = set(os.listdir("runs"))
+    live = {name.removesuffix(".lock") for name in names if name.endswith(".lock")}
+    for name in names - live:
+        if not name.endswith(".lock"):
+            _remove_run(name)  # the lock is made before the folder and removed after it
     for folder in set(groups.folders.values()):
         for name in os.listdir(folder):
             if "-box-" in name and name.partition("-box-")[0] not in live:
@@ -168,9 +178,9 @@ def _remove_run(run: str) -> None:
             for name in os.listdir(folder):
                 remove_tree(folder, name)
             os.close(folder)
-    for name in (f"{run}/boxes", f"{run}/trees", f"{run}/k", run):
+    for name in (f"{run}/boxes", f"{run}/trees", run):
         with contextlib.suppress(OSError):
-            os.rmdir(name, dir_fd=runs)  # `k` and the run itself stay while we are mounted on them
+            os.rmdir(name, dir_fd=runs)
     with contextlib.suppress(OSError):
         os.unlink(f"{run}.lock", dir_fd=runs)
     os.close(runs)

@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from cligym.sandboxes.keeper import Keeper
 from cligym.sandboxes.namespace import (
     NamespaceBackend,
     NamespaceCapture,
@@ -22,7 +23,7 @@ from cligym.sandboxes.namespace import (
 )
 from cligym.sandboxes.store import ImageStore
 
-_KEPT = (NamespaceBackend, NamespaceCapture, NamespaceProcess, NamespaceSandbox, ImageStore)
+_KEPT = (NamespaceBackend, NamespaceCapture, NamespaceProcess, NamespaceSandbox, ImageStore, Keeper)
 
 
 class _Things(dict[int, Any]):
