@@ -21,13 +21,11 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import pytest
-from _pytest.runner import runtestprotocol
 
 from cligym.graders.crossing import CrossingError, Handle, Lane, Lost, deadline_lane
 from cligym.graders.crossing_peer import Peer
@@ -131,22 +129,6 @@ class Session:
         self.modules: set[str] = set()
         self.errors: list[str] = []
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> pytest.TestReport:
-        """A short report: pytest's own reads and formats source for every failure."""
-        error = call.excinfo
-        words = "" if error is None else f"{error.typename}: {str(error.value)[:200]}"
-        outcome: Literal["passed", "failed", "skipped"] = "passed" if error is None else "failed"
-        if error is not None and error.errisinstance(pytest.skip.Exception):
-            outcome = "skipped"
-        when = call.when
-        assert when != "collect"  # this hook runs for tests only
-        return pytest.TestReport(
-            item.nodeid, item.location, {}, outcome, words or None, when, duration=0.0
-        )
-
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Keeps collection errors: a task whose tests cannot be imported is never judged."""
         if report.failed:
@@ -229,10 +211,11 @@ class Session:
         Current.peer = peer
         signal.signal(signal.SIGALRM, _on_alarm)
         signal.setitimer(signal.ITIMER_REAL, max(0.001, limit - started + 0.5))
+        result = ("failed", "")
         try:
-            reports = runtestprotocol(item, log=False, nextitem=None)
-        except Lost as fault:  # the alarm, outside of a test's own code
-            peer.fault, reports = peer.fault or fault, []
+            result = _run_item(item)
+        except Lost as fault:
+            peer.fault = peer.fault or fault
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             Current.peer = None
@@ -240,7 +223,7 @@ class Session:
             more.close()
         self.control.sendall(b"E")
         status = int(receive_bytes(self.control))
-        word, detail = _outcome(reports, peer.fault, status)
+        word, detail = _outcome(result, peer.fault, status)
         return [word, detail, round(time.monotonic() - started, 4)]
 
     def _peer(
@@ -285,7 +268,7 @@ def _module_name(item: pytest.Item) -> str:
 
 
 def _mixed_order(items: list[tuple[str, pytest.Item]]) -> list[tuple[str, pytest.Item]]:
-    """All public tests mixed with as many hidden ones, then the other hidden tests.
+    """All public tests mixed with some hidden ones, then the other hidden tests.
 
     A verdict is often known after the first part; a candidate that counts still cannot know
     whether the test it is in is a public one.
@@ -294,9 +277,10 @@ def _mixed_order(items: list[tuple[str, pytest.Item]]) -> list[tuple[str, pytest
     public = [pair for pair in items if pair[0].startswith("public")]
     hidden = [pair for pair in items if not pair[0].startswith("public")]
     shuffle(hidden)
-    head = public + hidden[: len(public)]
+    some = max(2, len(public) // 2)
+    head = public + hidden[:some]
     shuffle(head)
-    return head + hidden[len(public) :]
+    return head + hidden[some:]
 
 
 def normal_form(source: str) -> str:
@@ -319,21 +303,39 @@ def _parse_report(source: str, task: Task) -> dict[str, Any]:
         return {"no_op": False, "syntax_error": f"{type(error).__name__}: {error}"[:300]}
 
 
-def _outcome(
-    reports: Iterable[pytest.TestReport], fault: Lost | None, status: int
-) -> tuple[str, str]:
+def _run_item(item: pytest.Item) -> tuple[str, str]:
+    """Set-up, call and tear-down of one test, as pytest's own runner does, without its reports.
+
+    Raises:
+        Lost: the candidate is gone, too late, or broke the protocol.
+    """
+    state = item.session._setupstate
+    try:
+        item._initrequest()  # type: ignore[attr-defined]  # a Function; it has no public form
+        try:
+            state.setup(item)
+            item.runtest()
+        finally:
+            state.teardown_exact(None)
+    except pytest.skip.Exception:
+        return "skipped", "a test skipped itself"
+    except (Exception, pytest.fail.Exception) as error:  # whatever a test raises is its failure
+        return "failed", f"{type(error).__name__}: {_short(error)}"
+    return "passed", ""
+
+
+def _short(error: BaseException) -> str:
+    return str(error)[:200]
+
+
+def _outcome(result: tuple[str, str], fault: Lost | None, status: int) -> tuple[str, str]:
     if isinstance(fault, CrossingError):
         return "protocol", str(fault)
     if fault is not None:
         if fault.args == ("timeout",) and not _ended_itself(status):
             return "timeout", "no answer in time"
         return "crashed", f"{fault}, wait status {status}"
-    failed = [report for report in reports if not report.passed]
-    if not failed:
-        return "passed", ""
-    if any(report.skipped for report in failed):
-        return "skipped", "a test skipped itself"
-    return "failed", str(failed[0].longrepr)[-300:]
+    return result
 
 
 def _ended_itself(status: int) -> bool:

@@ -12,7 +12,16 @@ from cligym.graders.judge_box import judge_image
 from cligym.sandboxes.namespace import NamespaceBackend
 from cligym.tasks.tampering import load_tampering_tasks
 
-TASKS = ("binary_search", "stack", "moving_average", "variance", "copy_lines")
+TASKS = (
+    "binary_search",
+    "stack",
+    "moving_average",
+    "variance",
+    "copy_lines",
+    "locked_update",
+    "transfer",
+    "nearly_equal",
+)
 
 
 @pytest.fixture(scope="session")

@@ -70,10 +70,13 @@ def test_list_is_not_changed():
     assert items == [1, 2, 2, 3]
 
 
-@pytest.mark.parametrize("values", [range(600), [7] * 600], ids=["distinct", "equal"])
-def test_few_comparisons(values):
+@pytest.mark.parametrize(
+    ("values", "target", "index"),
+    [(range(600), 451, 451), (range(600), 120, 120), (range(600), 999, -1), ([7] * 600, 7, 0)],
+    ids=["upper", "lower", "missing", "equal"],
+)
+def test_few_comparisons(values, target, index):
     items = [Counted(value) for value in values]
     Counted.comparisons = 0
-    index = binary_search(items, Counted(7))
-    assert index == (7 if values[0] == 0 else 0)
+    assert binary_search(items, Counted(target)) == index
     assert Counted.comparisons <= 30
