@@ -56,16 +56,26 @@ def find_id_map() -> IdMap:
     uid_base = _subordinate(Path("/etc/subuid"), uid)
     gid_base = _subordinate(Path("/etc/subgid"), uid)
     if uid == 0:
-        return IdMap(
-            uid_base=uid_base or _ROOT_BASE,
-            gid_base=gid_base or _ROOT_BASE,
-            length=RANGE_LENGTH,
-            by_root=True,
-        )
+        uid_base = _free_range(Path("/proc/self/uid_map"), uid_base or _ROOT_BASE)
+        gid_base = _free_range(Path("/proc/self/gid_map"), gid_base or _ROOT_BASE)
+        if uid_base and gid_base:
+            return IdMap(uid_base=uid_base, gid_base=gid_base, length=RANGE_LENGTH, by_root=True)
+        return IdMap(uid_base=uid, gid_base=gid, length=1, by_root=False)
     helpers = shutil.which("newuidmap") and shutil.which("newgidmap")
     if uid_base and gid_base and helpers:
         return IdMap(uid_base=uid_base, gid_base=gid_base, length=RANGE_LENGTH, by_root=False)
     return IdMap(uid_base=uid, gid_base=gid, length=1, by_root=False)
+
+
+def _free_range(own_map: Path, wanted: int) -> int:
+    """`wanted`, or in a container whose root has fewer ids, the last range that exists; else 0."""
+    extents = [line.split() for line in own_map.read_text().splitlines()]
+    spans = [(int(first), int(count)) for first, _, count in extents]
+    if any(first <= wanted and wanted + RANGE_LENGTH <= first + count for first, count in spans):
+        return wanted
+    # never id 0: that is the caller itself
+    ends = [first + count for first, count in spans if count - (first == 0) >= RANGE_LENGTH]
+    return max(ends) - RANGE_LENGTH if ends else 0
 
 
 def _subordinate(path: Path, uid: int) -> int:

@@ -291,6 +291,17 @@ class Keeper:
         if self._lock_fd >= 0:
             os.close(self._lock_fd)
             self._lock_fd = -1
+            self._remove_unused_run()
+
+    def _remove_unused_run(self) -> None:
+        """What a keeper that could not even start has left; anything else is its own to remove."""
+        folder = self.runs / self.run
+        try:
+            for path in (*folder.iterdir(), folder):
+                path.rmdir()
+            (self.runs / f"{self.run}.lock").unlink()
+        except OSError:
+            pass  # the keeper has removed it, or the next one's sweep will
 
 
 def parse_scan(payload: bytes, oversized: str) -> TreeScan:
