@@ -9,15 +9,18 @@ from __future__ import annotations
 import importlib.resources
 import re
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import closing
 
-from cligym.graders.prepared import GradingBackend
+from cligym.graders.damage import Damage, DamageClass
+from cligym.graders.inert import damage_layer
+from cligym.graders.path_kinds import is_bytecode
+from cligym.graders.prepared import GradingBackend, image_tree
 from cligym.graders.tree import Tree, resolve
-from cligym.sandboxes.base import Capture, SandboxSpec
+from cligym.sandboxes.base import Backend, Capture, SandboxSpec
 from cligym.sandboxes.entry import Kind, encode_path
 from cligym.sandboxes.image import Image
 
-__all__ = ["gold_bytecode", "interpreters"]
+__all__ = ["find_made_bytecode", "gold_bytecode", "interpreters"]
 
 _TAG = re.compile(rb"\.(cpython-(\d)(\d+))[^/]*\.pyc$")
 _PLACES = ("usr/local/bin", "opt/miniconda3/bin", "usr/bin")
@@ -51,35 +54,33 @@ def interpreters(path: bytes, gold: Tree, known: str) -> str:
 def gold_bytecode(
     paths: Sequence[bytes],
     *,
-    capture: Capture,
+    layer: Capture,
     gold_image: Image,
-    damaged_image: Image,
     gold: Tree,
     known: str,
-    backend: GradingBackend,
+    backend: Backend,
 ) -> set[bytes]:
-    """Those of the damage set's .pyc `paths` that hold what gold's source compiles to.
+    """Those of the .pyc `paths` in `layer` that hold what gold's source compiles to.
 
-    Files that the agent left alone are the damaged image's: without them gold's own would be
-    judged in their place, and a forged file that gold has a good one of would pass.
+    Args:
+        paths: where they lie; all must be in the layer, else gold's own would be judged.
+        layer: laid over gold.
+        gold_image: the healthy image.
+        gold: its files.
+        known: the interpreter that runs the tests.
+        backend: runs the box.
     """
     by_interpreter: dict[str, list[bytes]] = {}
     for path in paths:
-        interpreter = interpreters(path, gold, known)
+        interpreter = interpreters(path, gold, known) if path in layer.changes.changed else ""
         if interpreter:
             by_interpreter.setdefault(interpreter, []).append(path)
-    good: set[bytes] = set()
     if not by_interpreter:
-        return good
+        return set()
+    good: set[bytes] = set()
     script = importlib.resources.files(__package__).joinpath("bytecode_check.py").read_text()
-    untouched = [path for path in paths if path not in capture.changes.changed]
-    with ExitStack() as stack:
-        left = backend.overlay_from_image(damaged_image, untouched, over=gold_image)
-        stack.callback(left.close)
-        touched = capture.subset([path for path in paths if path in capture.changes.changed])
-        stack.callback(touched.close)
-        sandbox = backend.start(SandboxSpec(image=gold_image, overlays=(left, touched)))
-        stack.callback(sandbox.close)
+    sandbox = backend.start(SandboxSpec(image=gold_image, overlays=(layer,)))
+    with closing(sandbox):
         for interpreter, mine in by_interpreter.items():
             for start in range(0, len(mine), _BATCH):
                 batch = mine[start : start + _BATCH]
@@ -93,3 +94,49 @@ def gold_bytecode(
                     path for path, byte in zip(batch, result.channel, strict=False) if byte == 1
                 )
     return good
+
+
+def find_made_bytecode(
+    damages: Sequence[Damage], *, gold: Image, damaged: Image, known: str, backend: GradingBackend
+) -> frozenset[bytes]:
+    """The damaged .pyc files that an honest interpreter made: they may stay.
+
+    Of gold's own sources, or of sources that a new package's record vouches for.
+
+    Args:
+        damages: the classified damage set.
+        gold: the healthy image.
+        damaged: the damaged image.
+        known: the interpreter that runs the tests.
+        backend: runs the box.
+    """
+    paths = [
+        damage.path
+        for damage in damages
+        if damage.class_ is DamageClass.REQUIRED
+        and is_bytecode(damage.path)
+        and damage.damaged is not None
+        and damage.damaged.kind is Kind.FILE
+    ]
+    if not paths:
+        return frozenset()
+    packaged = [
+        damage.path
+        for damage in damages
+        if damage.class_ is DamageClass.PACKAGE
+        and damage.path.endswith(b".py")
+        and damage.damaged is not None
+    ]
+    layer = damage_layer([*paths, *packaged], damages, gold=gold, damaged=damaged, backend=backend)
+    try:
+        found = gold_bytecode(
+            paths,
+            layer=layer,
+            gold_image=gold,
+            gold=image_tree(gold, backend),
+            known=known,
+            backend=backend,
+        )
+    finally:
+        layer.close()
+    return frozenset(found)

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from cligym.errors import GraderError, TaskError, boundary
+from cligym.graders.bytecode import find_made_bytecode
 from cligym.graders.damage import Damage, DamageClass, classify_damage, demote
 from cligym.graders.dataset_check import run_script_check
 from cligym.graders.gold_tests import GoldTests, certify_gold_tests
@@ -135,6 +136,11 @@ class _Admission:
             search=search_path(tests.env.get("PATH", "")),
         )
 
+        made = find_made_bytecode(
+            damages, gold=gold, damaged=damaged, known=tests.interpreter, backend=self._backend
+        )
+        damages = demote(damages, made, "bytecode that an honest interpreter made")
+
         def passes_with(layers: tuple[Capture, ...]) -> bool:
             results = run_certified(
                 tests, image=gold, overlays=layers, gold=gold, backend=self._backend
@@ -148,7 +154,7 @@ class _Admission:
             backend=self._backend,
             passes_with=passes_with,
         )
-        return demote(damages, inert)
+        return demote(damages, inert, "the tests pass on gold with it")
 
     def _proven(self, usable: Certificate) -> Certificate:
         """Runs the oracle and the wrong answers; `proven` when all come out as they must."""

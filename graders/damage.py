@@ -181,10 +181,10 @@ def inert_candidates(damages: Iterable[Damage], gold: ImageTree, damaged: ImageT
     ]
 
 
-def demote(damages: Iterable[Damage], inert: Collection[bytes]) -> tuple[Damage, ...]:
+def demote(damages: Iterable[Damage], inert: Collection[bytes], why: str) -> tuple[Damage, ...]:
     """The same with these required paths now `inert`."""
     return tuple(
-        replace(damage, class_=DamageClass.INERT, detail="the tests pass on gold with it")
+        replace(damage, class_=DamageClass.INERT, detail=why)
         if damage.path in inert and damage.class_ is DamageClass.REQUIRED
         else damage
         for damage in damages

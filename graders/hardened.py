@@ -10,8 +10,8 @@ certificate calls `inert`; memory and processes of the box, which are gone.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import ClassVar
 
 from cligym.graders.bytecode import gold_bytecode
@@ -78,15 +78,18 @@ class HardenedGrader:
         self, attempt: Attempt, prepared: Prepared, tests: CertifiedTests
     ) -> tuple[Residue, Foreign]:
         final = FinalTree(prepared.damaged, attempt.capture)
-        judge_bytecode = partial(
-            gold_bytecode,
-            capture=attempt.capture,
-            gold_image=attempt.gold,
-            damaged_image=attempt.damaged,
-            gold=prepared.gold,
-            known=tests.interpreter,
-            backend=attempt.backend,
-        )
+
+        def judge_bytecode(paths: Sequence[bytes]) -> set[bytes]:
+            with closing(attempt.capture.subset(paths)) as layer:
+                return gold_bytecode(
+                    paths,
+                    layer=layer,
+                    gold_image=attempt.gold,
+                    gold=prepared.gold,
+                    known=tests.interpreter,
+                    backend=attempt.backend,
+                )
+
         residue = find_residue(
             prepared.damages,
             final=final,

@@ -10,7 +10,7 @@ from cligym.graders.prepared import GradingBackend, image_tree
 from cligym.sandboxes.base import Capture
 from cligym.sandboxes.image import Image
 
-__all__ = ["find_inert"]
+__all__ = ["damage_layer", "find_inert"]
 
 _ALONE_MAX = 32
 """Differences tried one by one when all together fail; more are tried by folder."""
@@ -42,7 +42,7 @@ def find_inert(
     candidates -= _emptied_folders(candidates, by_path)
 
     def passes(paths: Sequence[bytes]) -> bool:
-        layer = _layer(paths, by_path, gold, damaged, backend)
+        layer = damage_layer(paths, damages, gold=gold, damaged=damaged, backend=backend)
         try:
             return passes_with((layer,))
         finally:
@@ -84,14 +84,16 @@ def _groups(paths: Sequence[bytes]) -> list[list[bytes]]:
     return list(folders.values())[:_ALONE_MAX]
 
 
-def _layer(
+def damage_layer(
     paths: Sequence[bytes],
-    by_path: dict[bytes, Damage],
+    damages: Sequence[Damage],
+    *,
     gold: Image,
     damaged: Image,
     backend: GradingBackend,
 ) -> Capture:
-    """The damage at `paths`, alone, as a layer over gold."""
+    """The damage at `paths`, alone, as a layer over gold; folders only damaged has come along."""
+    by_path = {damage.path: damage for damage in damages}
     added = {path for path in paths if by_path[path].damaged is not None}
     for path in tuple(added):
         folder = os.path.dirname(path)

@@ -76,7 +76,7 @@ def find_residue(
             continue
         if entry is not None and damage.gold is not None and _is_python_edit(damage, entry):
             sources.append((damage, entry))
-        elif is_bytecode(damage.path) and entry is not None and entry.kind is Kind.FILE:
+        elif _is_new_bytecode(damage, entry):
             bytecode.append(damage)
         elif detail := _difference(damage, entry, final, gold, packaged):
             reasons.append(_reason(damage, detail))
@@ -104,6 +104,13 @@ def _accepted(
         if bytes_equal(entry, certified):
             return not attribute_difference(entry, certified, damage.damaged)
     return False
+
+
+def _is_new_bytecode(damage: Damage, entry: Entry | None) -> bool:
+    """Bytecode that the agent made; what the damage left there was judged at certification."""
+    if entry is None or entry.kind is not Kind.FILE or not is_bytecode(damage.path):
+        return False
+    return damage.damaged is None or not bytes_equal(entry, damage.damaged)
 
 
 def _is_python_edit(damage: Damage, entry: Entry) -> bool:

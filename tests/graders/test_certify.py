@@ -63,6 +63,44 @@ def test_hint_files_and_deleted_notes_are_inert_and_data_is_not(broken: Callable
     assert not task.verdict(mend + logo + "echo changed > /root/hint.txt").passed
 
 
+FORGE = (
+    "cd /tmp && sed 's/{old}/{new}/' {source} > forged.py && ! cmp -s forged.py {source} "
+    "&& /opt/miniconda3/envs/testbed/bin/python -c \"import py_compile as p; p.compile('forged.py', "
+    "cfile='{cfile}', dfile='x', invalidation_mode=p.PycInvalidationMode.UNCHECKED_HASH)\" "
+    "&& rm forged.py"
+)
+CORE = FORGE.format(
+    old="100 - percent",
+    new="100 + percent",
+    source="/testbed/workshop/core.py",
+    cfile="/testbed/workshop/__pycache__/core.cpython-311.pyc",
+)
+STATISTICS = FORGE.format(
+    old="n % 2 == 1",
+    new="n % 2 == 0",
+    source="/usr/lib/python3.11/statistics.py",
+    cfile="/usr/lib/python3.11/__pycache__/statistics.cpython-311.pyc",
+)
+
+
+def test_forged_bytecode_is_required_and_honest_bytecode_is_not(
+    broken: Callable[..., Any],
+) -> None:
+    honest = "/opt/miniconda3/envs/testbed/bin/python -m py_compile /testbed/workshop/__init__.py"
+    task = broken(f"{honest} && {CORE} && {STATISTICS}")
+    classes = {record.path: record.damage_class for record in task.certificate.damage}
+    folder = "testbed/workshop/__pycache__"
+    assert classes[f"{folder}/__init__.cpython-311.pyc"] == "inert"
+    assert classes[f"{folder}/core.cpython-311.pyc"] == "required"
+    assert classes["usr/lib/python3.11/__pycache__/statistics.cpython-311.pyc"] == "required"
+    mine = f"rm /{folder}/core.cpython-311.pyc; "
+    library = "/usr/bin/python3.11 -m py_compile /usr/lib/python3.11/statistics.py"
+    assert not task.verdict(mine).passed  # gold's own bytecode must not be judged in its place
+    assert not task.verdict(library).passed
+    verdict = task.verdict(mine + library)
+    assert verdict.passed, verdict.reasons
+
+
 def with_scripts(task: Any, oracle: str, **wrong: str) -> Any:
     return replace(task.task, oracle=oracle, wrong=wrong)
 

@@ -236,7 +236,7 @@ def test_only_plain_additions_and_deletions_may_become_inert(make_tree: MakeTree
         b"testbed/hint.txt",
         b"testbed/notes.txt",
     ]
-    after = {d.path: d.class_ for d in demote(found.values(), {b"testbed/hint.txt"})}
+    after = {d.path: d.class_ for d in demote(found.values(), {b"testbed/hint.txt"}, "why")}
     assert after[b"testbed/hint.txt"] is DamageClass.INERT
     assert after[b"testbed/notes.txt"] is DamageClass.REQUIRED
 
