@@ -33,7 +33,7 @@ class HardenedGrader:
     """See the module's docstring."""
 
     name: ClassVar[str] = "hardened"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs_certificate: ClassVar[bool] = True
 
     def grade(self, attempt: Attempt) -> Verdict:
