@@ -66,7 +66,8 @@ def test_hint_files_and_deleted_notes_are_inert_and_data_is_not(broken: Callable
 FORGE = (
     "cd /tmp && sed 's/{old}/{new}/' {source} > forged.py && ! cmp -s forged.py {source} "
     "&& /opt/miniconda3/envs/testbed/bin/python -c "
-    "\"import py_compile as p; p.compile('forged.py', cfile='{cfile}', dfile='x', invalidation_mode=p.PycInvalidationMode.UNCHECKED_HASH)\" "
+    "\"import py_compile as p; p.compile('forged.py', cfile='{cfile}', "
+    "dfile='x', invalidation_mode=p.PycInvalidationMode.UNCHECKED_HASH)\" "
     "&& rm forged.py"
 )
 CORE = FORGE.format(
