@@ -25,16 +25,11 @@ TASKS = (
 
 
 @pytest.fixture(scope="session")
-def judge() -> Iterator[Judge]:
-    backend = NamespaceBackend()
+def judge(backend: NamespaceBackend) -> Iterator[Judge]:
     try:
         judge_image(backend)
     except (SandboxUnavailableError, BuildError, ImageError) as error:
-        backend.close()
         pytest.skip(f"no box for candidates on this machine: {error}")
     settings = JudgeSettings(test_s=2.0, workers=1)
-    try:
-        with Judge(load_tampering_tasks(names=TASKS), backend=backend, settings=settings) as judge:
-            yield judge
-    finally:
-        backend.close()
+    with Judge(load_tampering_tasks(names=TASKS), backend=backend, settings=settings) as judge:
+        yield judge
