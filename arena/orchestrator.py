@@ -155,10 +155,13 @@ class Arena:
         list(pool.map(self._play_defence, defences))
         answers = {id(d.sample.attack): d for d in defences if d.sample.attack is not None}
         made = [
-            attack_record(attack, answers.get(id(attack)), self._attacker.name, self._rewards)
+            attack_record(
+                attack, answers.get(id(attack)), f"attacker:{self._attacker.name}", self._rewards
+            )
             for attack in attacks
         ]
-        return made + [defence_record(defence, self._defender.name) for defence in defences]
+        seat = f"defender:{self._defender.name}"
+        return made + [defence_record(defence, seat) for defence in defences]
 
     def _plan_attacks(self, seed: int, number: int, memory: Memory, first: int) -> list[Attack]:
         settings = self._settings
