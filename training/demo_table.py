@@ -97,7 +97,7 @@ def write_png(rows: Sequence[DemoRow], path: Path) -> None:
         axes.invert_yaxis()
         axes.set_xlim(0, 1)
         axes.set_xlabel("share of attempts accepted")
-        axes.legend(loc="lower right", frameon=False)
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
         axes.spines[["top", "right"]].set_visible(False)
         figure.tight_layout()
         figure.savefig(path, dpi=130)
