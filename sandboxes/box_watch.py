@@ -51,7 +51,7 @@ class BoxWatch:
         return reason
 
     def _check_disk(self, init_pid: int) -> str:
-        status = os.statvfs("scratch")
+        status = os.statvfs(self._upper)
         free = status.f_bavail * status.f_frsize
         if self._free_at_walk < 0:
             self._free_at_walk = free

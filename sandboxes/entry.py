@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -116,6 +116,18 @@ class ChangeSet:
     def paths(self) -> Iterator[bytes]:
         """Every path of the set, sorted."""
         yield from sorted({*self.changed, *self.deleted})
+
+    def subset(self, paths: Iterable[bytes]) -> ChangeSet:
+        """The same, reduced; a deleted folder stays only if everything below it stays deleted."""
+        wanted = set(paths)
+        kept_below: set[bytes] = set()
+        for path in self.deleted - wanted:
+            parts = path.split(b"/")
+            kept_below |= {b"/".join(parts[:end]) for end in range(1, len(parts))}
+        return ChangeSet(
+            {path: entry for path, entry in self.changed.items() if path in wanted},
+            frozenset((self.deleted & wanted) - kept_below),
+        )
 
     def to_json(self) -> dict[str, object]:
         """Canonical JSON value: sorted keys, no times."""

@@ -27,7 +27,7 @@ from cligym.sandboxes.id_map import CALLER_ID, IdMap, find_id_map
 from cligym.sandboxes.tree_edit import Piece
 from cligym.sandboxes.tree_scan import ScanLimits, TreeScan
 
-__all__ = ["Keeper", "default_home", "default_scratch"]
+__all__ = ["Keeper", "bare_argv", "default_home", "default_scratch"]
 
 _HERE = Path(__file__).resolve().parent
 # The child has no site-packages and must not run cligym/__init__ (it imports gymnasium): two bare
@@ -38,9 +38,15 @@ for name, path in (("cligym", sys.argv[1]), ("cligym.sandboxes", sys.argv[2])):
     module = types.ModuleType(name)
     module.__path__ = [path]
     sys.modules[name] = module
-from cligym.sandboxes.keeper_process import main
-main(int(sys.argv[3]))
+import importlib
+importlib.import_module("cligym.sandboxes." + sys.argv[3]).main(*sys.argv[4:])
 """
+
+
+def bare_argv(module: str, arguments: list[str]) -> list[str]:
+    """Options for an interpreter that calls `main` of a sibling module, and loads no more."""
+    boot = ["-I", "-S", "-X", "utf8", "-c", _BOOT, str(_HERE.parent), str(_HERE)]
+    return [*boot, module, *arguments]
 
 
 def default_home() -> Path:
@@ -121,10 +127,8 @@ class Keeper:
             ) from error
 
     def _launch(self, theirs: socket.socket) -> subprocess.Popen[bytes]:
-        argv = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT]
-        argv += [str(_HERE.parent), str(_HERE), str(theirs.fileno())]
         return subprocess.Popen(
-            argv,
+            [sys.executable, *bare_argv("keeper_process", [str(theirs.fileno())])],
             stdin=subprocess.DEVNULL,
             env={"PATH": os.environ.get("PATH", "/usr/bin:/bin")},
             pass_fds=(theirs.fileno(), self._lock_fd),

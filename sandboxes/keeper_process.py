@@ -49,10 +49,10 @@ class _World:
     has_id_range: bool
 
 
-def main(control_fd: int) -> None:
-    """Serves the driver on `control_fd` until it is gone."""
-    control = socket.socket(fileno=control_fd)
-    os.set_inheritable(control_fd, False)
+def main(control_fd: str) -> None:
+    """Serves the driver on the socket of that number until it is gone."""
+    control = socket.socket(fileno=int(control_fd))
+    os.set_inheritable(control.fileno(), False)
     first = wire.receive(control)
     if first is None:
         return

@@ -49,9 +49,16 @@ from cligym.sandboxes.resolve import resolve_changes
 from cligym.sandboxes.store import ImageStore
 from cligym.sandboxes.tree_edit import Piece
 
-__all__ = ["NamespaceBackend", "NamespaceCapture", "NamespaceProcess", "NamespaceSandbox"]
+__all__ = [
+    "NamespaceBackend",
+    "NamespaceCapture",
+    "NamespaceProcess",
+    "NamespaceSandbox",
+    "SHELL_ENV",
+    "encode_command",
+]
 
-_SHELL_ENV = {
+SHELL_ENV = {
     "TERM": "dumb",
     "PAGER": "cat",
     "GIT_PAGER": "cat",
@@ -124,7 +131,7 @@ class NamespaceBackend:
             "files": episode_files(network=spec.network),
             "hostname": "sandbox",
             "workdir": spec.workdir or config.workdir,
-            "env": _SHELL_ENV | dict(config.env) | dict(spec.env),
+            "env": SHELL_ENV | dict(config.env) | dict(spec.env),
             "shm_bytes": _SHM_BYTES,
         } | asdict(spec.limits)
         sock = keeper.open_job(request)
@@ -262,11 +269,7 @@ class NamespaceCapture:
 
     def subset(self, paths: Sequence[bytes]) -> NamespaceCapture:
         """The same, reduced to `paths`; files are links to this capture's, nothing is copied."""
-        wanted = set(paths)
-        changes = ChangeSet(
-            {path: entry for path, entry in self._changes.changed.items() if path in wanted},
-            _deletable(self._changes, wanted),
-        )
+        changes = self._changes.subset(paths)
         pieces = layer_pieces(layer_changes(self._lower, changes), self.tree)
         return self._backend._compose(pieces, changes, self._lower)
 
@@ -290,15 +293,6 @@ class NamespaceCapture:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _deletable(changes: ChangeSet, wanted: set[bytes]) -> frozenset[bytes]:
-    """Deleted paths of a subset: a folder goes only if everything deleted below it goes too."""
-    kept_below: set[bytes] = set()
-    for path in changes.deleted - wanted:
-        parts = path.split(b"/")
-        kept_below |= {b"/".join(parts[:end]) for end in range(1, len(parts))}
-    return frozenset((changes.deleted & wanted) - kept_below)
 
 
 class NamespaceProcess:
@@ -374,7 +368,7 @@ class NamespaceSandbox:
 
     def run(self, command: str, *, timeout_s: float = 300.0) -> ExecResult:
         """Runs a command in the persistent shell; see `Sandbox.run`."""
-        text = _encode(command)
+        text = encode_command(command)
         if b"\0" in text:
             return ExecResult(exit_code=2, output=b"bash: a command cannot hold a NUL byte\n")
         message = self.call({"op": "run", "timeout_s": timeout_s}, timeout_s, text)
@@ -475,7 +469,7 @@ class NamespaceSandbox:
         self.close()
 
 
-def _encode(command: str) -> bytes:
+def encode_command(command: str) -> bytes:
     """A command's bytes; what no byte stands for (a model may write any code point) becomes `?`."""
     try:
         return command.encode("utf-8", "surrogateescape")

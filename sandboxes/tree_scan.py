@@ -27,8 +27,7 @@ _KINDS = {
     stat.S_IFIFO: Kind.FIFO,
     stat.S_IFSOCK: Kind.SOCKET,
 }
-_MARK = "user.overlay."
-_ESCAPED_MARK = "user.overlay.overlay."
+USER_MARK = "user.overlay."
 _CHUNK_BYTES = 1 << 20
 _ZEROS = bytes(_CHUNK_BYTES)
 _CAPABILITY = "security.capability"
@@ -66,13 +65,15 @@ class _OversizedError(Exception):
     """The tree passes a limit."""
 
 
-def scan_tree(root_fd: int, limits: ScanLimits) -> TreeScan:
+def scan_tree(root_fd: int, limits: ScanLimits, mark: str = USER_MARK) -> TreeScan:
     """Walks the tree at `root_fd`; changes the working directory of this process.
+
+    Overlayfs keeps its own attributes under `mark`, and those of a box that look like them escaped.
 
     A tree over a limit comes back with `oversized` set and the paths seen so far.
     """
     scan = TreeScan()
-    walker = _Walker(scan, limits)
+    walker = _Walker(scan, limits, mark)
     try:
         walker.walk(root_fd)
     except _OversizedError as error:
@@ -83,7 +84,8 @@ def scan_tree(root_fd: int, limits: ScanLimits) -> TreeScan:
 
 
 class _Walker:
-    def __init__(self, scan: TreeScan, limits: ScanLimits) -> None:
+    def __init__(self, scan: TreeScan, limits: ScanLimits, mark: str) -> None:
+        self._mark = mark
         self._scan = scan
         self._limits = limits
         self._open: list[int] = []
@@ -139,17 +141,17 @@ class _Walker:
             self._apparent_bytes += status.st_size
             if self._apparent_bytes > self._limits.bytes_apparent:
                 raise _OversizedError(f"more than {self._limits.bytes_apparent} bytes in files")
-        entry, opaque = make_entry(name, status)
+        entry, opaque = make_entry(name, status, self._mark)
         self._scan.changed[path] = entry
         if opaque:
             self._scan.opaque.add(path)
         return entry.kind is Kind.DIRECTORY
 
 
-def make_entry(name: str, status: os.stat_result) -> tuple[Entry, bool]:
+def make_entry(name: str, status: os.stat_result, mark: str = USER_MARK) -> tuple[Entry, bool]:
     """The entry of `name` in the current directory, and whether it is an opaque folder."""
     kind = _KINDS[stat.S_IFMT(status.st_mode)]
-    xattrs, opaque = _xattrs(name)
+    xattrs, opaque = _xattrs(name, mark)
     is_device = kind in (Kind.CHARACTER, Kind.BLOCK)
     entry = Entry(
         kind=kind,
@@ -209,7 +211,7 @@ def _update_zeros(digest: hashlib._Hash, count: int) -> None:
         count -= _CHUNK_BYTES
 
 
-def _xattrs(name: str) -> tuple[tuple[tuple[str, bytes], ...], bool]:
+def _xattrs(name: str, mark: str) -> tuple[tuple[tuple[str, bytes], ...], bool]:
     try:
         names = os.listxattr(name, follow_symlinks=False)
     except OSError as error:
@@ -221,7 +223,7 @@ def _xattrs(name: str) -> tuple[tuple[tuple[str, bytes], ...], bool]:
     pairs: list[tuple[str, bytes]] = []
     opaque = False
     for attribute in names:
-        if attribute.startswith("trusted."):
+        if attribute.startswith("trusted.") and not attribute.startswith(mark):
             continue
         try:
             value = os.getxattr(name, attribute, follow_symlinks=False)
@@ -229,10 +231,10 @@ def _xattrs(name: str) -> tuple[tuple[tuple[str, bytes], ...], bool]:
             if error.errno in (errno.ENODATA, errno.EOVERFLOW):
                 continue  # a capability of a foreign namespace is none in here
             raise
-        if attribute.startswith(_ESCAPED_MARK):
-            pairs.append((_MARK + attribute.removeprefix(_ESCAPED_MARK), value))
-        elif attribute.startswith(_MARK):
-            opaque = opaque or (attribute == _MARK + "opaque" and value == b"y")
+        if attribute.startswith(f"{mark}overlay."):
+            pairs.append((mark + attribute.removeprefix(f"{mark}overlay."), value))
+        elif attribute.startswith(mark):
+            opaque = opaque or (attribute == f"{mark}opaque" and value == b"y")
         elif attribute == _CAPABILITY:
             pairs.append((attribute, _normal_capability(value)))
         else:

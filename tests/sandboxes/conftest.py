@@ -9,9 +9,27 @@ import pytest
 
 from cligym.errors import ImageError
 from cligym.sandboxes.namespace import NamespaceBackend
-from tests.sandboxes.contract import box, boxes, image_archive, known_boxes, new_driver
+from tests.sandboxes.contract import (
+    box,
+    boxes,
+    docker_backend,
+    engine,
+    image_archive,
+    known_boxes,
+    new_driver,
+)
 
-__all__ = ["box", "boxes", "id_range", "image_archive", "known_boxes", "new_driver", "tidy_store"]
+__all__ = [
+    "box",
+    "boxes",
+    "docker_backend",
+    "engine",
+    "id_range",
+    "image_archive",
+    "known_boxes",
+    "new_driver",
+    "tidy_store",
+]
 
 _OLD_S = 7200.0
 

@@ -7,7 +7,6 @@ this process, as other users through `remote.py`.
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,11 +16,24 @@ from typing import Any
 import pytest
 
 from cligym.sandboxes.base import Limits, SandboxSpec
+from cligym.sandboxes.docker import DockerBackend
 from cligym.sandboxes.image import Image
 from cligym.sandboxes.namespace import NamespaceBackend
+from tests.sandboxes.engine import running_engine
 from tests.sandboxes.remote import INTERPRETER, ONE_ID_UID, RemoteDriver, range_account
 
-__all__ = ["Boxes", "Driven", "box", "boxes", "every_user", "image_archive", "new_driver"]
+__all__ = [
+    "Boxes",
+    "Driven",
+    "box",
+    "boxes",
+    "docker_backend",
+    "engine",
+    "image_archive",
+    "known_boxes",
+    "new_driver",
+    "output",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +127,27 @@ every_user = [
 ]
 
 
-@pytest.fixture(params=every_user)
+every_back_end = [
+    *every_user,
+    pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.xdist_group("docker")]),
+]
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[str]:
+    """The URL of a Docker engine of our own."""
+    with running_engine() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def docker_backend(engine: str, backend: NamespaceBackend) -> Iterator[DockerBackend]:
+    """The Docker back end, with the images of the namespace back end."""
+    with DockerBackend(backend, engine) as made:
+        yield made
+
+
+@pytest.fixture(params=every_back_end)
 def boxes(request: pytest.FixtureRequest, known_boxes: dict[str, Boxes]) -> Boxes:
     """Each back end in turn."""
     name = str(request.param)
@@ -128,6 +160,9 @@ def _start(name: str, request: pytest.FixtureRequest) -> Boxes:
     if name == "namespace":
         backend = request.getfixturevalue("backend")
         return Boxes(name, backend, request.getfixturevalue("base_image"))
+    if name == "docker":
+        docker = request.getfixturevalue("docker_backend")
+        return Boxes(name, docker, request.getfixturevalue("base_image"))
     uid = _uid(name)
     driven: Driven = request.getfixturevalue("new_driver")(uid)
     return driven.boxes
@@ -143,13 +178,3 @@ def box(boxes: Boxes) -> Iterator[Any]:
 def output(box: Any, command: str, *, timeout_s: float = 20) -> str:
     """What a command prints, whatever its exit code."""
     return str(box.run(command, timeout_s=timeout_s).output.decode())
-
-
-def host_leftovers() -> set[str]:
-    """Processes, mounts and groups of boxes and drivers that this machine has now."""
-    found = set()
-    listing = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True)
-    for line in listing.stdout.splitlines():
-        if "keeper_process" in line:
-            found.add(f"process {line.strip()}")
-    return found
