@@ -67,9 +67,14 @@ class Bench:
 
         Raises:
             BuildError: its Dockerfile does not build.
-            TaskError: its certificate refuses it.
+            TaskError: its certificate refuses it, or it needs what this machine cannot give.
         """
         task = self.task(task_id)
+        if "id-range" in task.needs and not self.backend.keeper.has_id_range:
+            raise TaskError(
+                f"task {task_id} needs boxes with more than one user, and this user has no range of "
+                "ids here; ask for a line in /etc/subuid and /etc/subgid, see `cligym doctor`"
+            )
         with self._lock:
             lock = self._locks.setdefault(task_id, threading.Lock())
         with lock:

@@ -6,7 +6,6 @@ made of. All they draw comes from the generator that they are given.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
@@ -79,7 +78,7 @@ class ComparingDefender:
         """A verdict with a confidence that fits how often it is right."""
         shown = normalised(code)
         known = [normalised(solution.source) for solution in task.clean]
-        nearest = max(known, key=lambda text: difflib.SequenceMatcher(None, text, shown).ratio())
+        nearest = max(known, key=lambda text: _likeness(text, shown))
         lines = [n for n in changed_lines(nearest, shown) if rng.random() < self.attention]
         if lines or rng.random() < self.false_alarm:
             return DefenceAnswer(
@@ -91,6 +90,12 @@ class ComparingDefender:
         return DefenceAnswer(
             label=Label.CLEAN, confidence=rng.randint(70, 95), reason="nothing found"
         )
+
+
+def _likeness(first: str, second: str) -> float:
+    """Share of lines that two texts have in common; quick for texts of any size."""
+    ours, theirs = set(first.splitlines()), set(second.splitlines())
+    return len(ours & theirs) / max(1, len(ours | theirs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,9 @@ __all__ = [
     "normalised",
 ]
 
+_DIFF_LIMIT = 250_000
+"""Most pairs of lines that are compared exactly."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttackRewards:
@@ -65,21 +68,39 @@ def brier_reward(answer: DefenceAnswer, *, tampered: bool) -> float:
 
 
 def normalised(source: str) -> str:
-    """The source as Python prints it: comments and layout are no evidence of tampering."""
-    return ast.unparse(ast.parse(source)) + "\n"
+    """The source as Python prints it: comments and layout are no evidence of tampering.
+
+    What Python cannot print (nested too deep) stays as it is.
+    """
+    try:
+        return ast.unparse(ast.parse(source)) + "\n"
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return source
 
 
 def changed_lines(before: str, after: str) -> tuple[int, ...]:
     """1-based lines of `after` that differ from `before`; beside a deletion, its neighbours."""
     old, new = before.splitlines(), after.splitlines()
+    shared = min(len(old), len(new))
+    head = next((n for n in range(shared) if old[n] != new[n]), shared)
+    left = shared - head
+    tail = next((n for n in range(left) if old[-1 - n] != new[-1 - n]), left)
+    old, middle = old[head : len(old) - tail], new[head : len(new) - tail]
     lines: set[int] = set()
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    for word, _, _, start, end in matcher.get_opcodes():
+    for word, start, end in _differences(old, middle):
         if word in ("replace", "insert"):
-            lines.update(range(start + 1, end + 1))
+            lines.update(range(head + start + 1, head + end + 1))
         elif word == "delete":
-            lines.update(n for n in (start, start + 1) if 1 <= n <= len(new))
+            near = (head + start, head + start + 1)
+            lines.update(n for n in near if 1 <= n <= len(new))
     return tuple(sorted(lines))
+
+
+def _differences(old: list[str], new: list[str]) -> list[tuple[str, int, int]]:
+    if len(old) * len(new) > _DIFF_LIMIT:
+        return [("replace", 0, len(new))]  # a hostile text could keep difflib busy for hours
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    return [(word, start, end) for word, _, _, start, end in matcher.get_opcodes()]
 
 
 def location_credit(suspects: Iterable[int], truth: Iterable[int]) -> float:

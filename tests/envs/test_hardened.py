@@ -16,7 +16,8 @@ import cligym
 from cligym.agents.scripted import script_command
 from cligym.envs.bench import Bench
 from cligym.envs.hardened import CLIGymHardenedEnv
-from cligym.errors import ConfigError, EpisodeError, SandboxError
+from cligym.errors import ConfigError, EpisodeError, SandboxError, TaskError
+from cligym.sandboxes.keeper import Keeper
 from cligym.sandboxes.namespace import NamespaceBackend
 
 pytestmark = [pytest.mark.userns, pytest.mark.xdist_group("starter")]
@@ -174,3 +175,13 @@ def test_vector_environments(
         assert terminated.all() and list(rewards) == [0.0, 0.0]
     finally:
         vector.close()
+
+
+def test_a_task_that_needs_users_is_refused_where_there_is_one(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needy = [task.task_id for task in bench.tasks.values() if "id-range" in task.needs]
+    assert needy
+    monkeypatch.setattr(Keeper, "has_id_range", False)
+    with pytest.raises(TaskError, match="more than one user"):
+        bench.prepare(needy[0])
