@@ -72,7 +72,7 @@ class Bench:
         task = self.task(task_id)
         if "id-range" in task.needs and not self.backend.keeper.has_id_range:
             raise TaskError(
-                f"task {task_id} needs boxes with more than one user, and this user has no range of "
+                f"task {task_id} needs boxes with more than one user, and you have no range of "
                 "ids here; ask for a line in /etc/subuid and /etc/subgid, see `cligym doctor`"
             )
         with self._lock:
