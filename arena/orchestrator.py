@@ -115,7 +115,7 @@ class Arena:
         """Plays all rounds of all seeds that are not in the folder yet.
 
         Raises:
-            ConfigError: the folder is another run's, or (recorded) an answer is missing.
+            TaskError: a clean solution fails its own tests.
         """
         settings = self._settings
         total, done = settings.rounds * len(settings.seeds), 0

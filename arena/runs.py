@@ -109,7 +109,7 @@ def check_tasks(
     """
     tasks = load_tampering_tasks(folder, names)
     # A mutant may well loop for ever, and its verdict does not hang on how long we wait.
-    with Judge(tasks, settings=JudgeSettings(test_s=2.0), certifying=True) as judge:
+    with Judge(tasks, settings=JudgeSettings(test_s=4.0), certifying=True) as judge:
         for name, task in tasks.items():
             step = None if progress is None else _named(progress, name)
             certificate = certify(judge, name, progress=step)

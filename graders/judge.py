@@ -16,6 +16,7 @@ It cannot see a bug that the hidden tests do not show (`harmless` means just tha
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import queue
 import socket
@@ -26,9 +27,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import TracebackType
 
-from cligym.errors import GraderError, SandboxError, TaskError
+from cligym.errors import DependencyError, GraderError, SandboxError, TaskError
 from cligym.graders.judge_box import CandidateLimits, JudgeBox
-from cligym.graders.judge_session import read_frame, write_frame
+from cligym.graders.judge_wire import read_frame, write_frame
 from cligym.sandboxes.namespace import NamespaceBackend
 from cligym.tasks.tampering import TamperingTask
 
@@ -57,14 +58,14 @@ class JudgeSettings:
     """Limits of one judgement.
 
     Attributes:
-        test_s: wall seconds of one test.
+        test_s: wall seconds of one test; only what sleeps or waits gets there.
         job_s: wall seconds of all tests of one candidate.
         source_bytes: longest candidate; a longer one is rejected unseen.
         workers: judgements at once.
         candidate: limits of one candidate process.
     """
 
-    test_s: float = 4.0
+    test_s: float = 10.0
     job_s: float = 60.0
     source_bytes: int = 256 * 1024
     workers: int = 2
@@ -142,6 +143,8 @@ class Judge:
                         f"task {task.name} has no certificate of its present files; "
                         "run: cligym arena tasks --check"
                     )
+        if importlib.util.find_spec("pytest") is None:
+            raise DependencyError("the judge runs tests with pytest: pip install pytest")
         self.tasks = dict(tasks)
         self.settings = settings
         self._backend = backend or NamespaceBackend()

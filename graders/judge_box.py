@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from cligym.errors import GraderError, ImageError, SandboxError
 from cligym.graders import candidate_zygote, crossing, crossing_peer
 from cligym.graders.candidate_filter import candidate_filter
-from cligym.graders.judge_session import receive_bytes, send_bytes
+from cligym.graders.judge_wire import receive_bytes, send_bytes
 from cligym.sandboxes.base import MIB, Limits, Process, Sandbox, SandboxSpec
 from cligym.sandboxes.build import build
 from cligym.sandboxes.image import Image
@@ -45,8 +45,8 @@ _START_S = 60.0
 class CandidateLimits:
     """What one candidate process may use in one test."""
 
-    cpu_s: int = 10
-    """CPU seconds."""
+    cpu_s: int = 2
+    """CPU seconds; an endless loop ends here, on a busy machine as on an idle one."""
     memory_bytes: int = 512 * MIB
     """Address space."""
     threads: int = 100

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import ast
 import gc
-import json
 import os
 import random
 import signal
 import socket
-import struct
 import sys
 import threading
 import time
@@ -29,6 +27,7 @@ import pytest
 
 from cligym.graders.crossing import CrossingError, Handle, Lane, Lost, deadline_lane
 from cligym.graders.crossing_peer import Peer
+from cligym.graders.judge_wire import read_frame, receive_bytes, send_bytes, write_frame
 
 __all__ = ["main", "normal_form"]
 
@@ -44,6 +43,9 @@ _UNUSED_PLUGINS = """
 cacheprovider terminal threadexception unraisableexception logging warnings faulthandler doctest
 junitxml pastebin stepwise debugging setuponly setupplan unittest
 """
+
+_EXIT = ("exit",)
+"""What a candidate's SystemExit and its kin become, see `crossing_peer`."""
 
 
 class TrustedPeer(Peer):
@@ -219,10 +221,11 @@ class Session:
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             Current.peer = None
-            ours.close()
-            more.close()
+        # Ended before its sockets are closed: how it ended must be its own doing, or our kill.
         self.control.sendall(b"E")
         status = int(receive_bytes(self.control))
+        ours.close()
+        more.close()
         word, detail = _outcome(result, peer.fault, status)
         return [word, detail, round(time.monotonic() - started, 4)]
 
@@ -332,14 +335,11 @@ def _outcome(result: tuple[str, str], fault: Lost | None, status: int) -> tuple[
     if isinstance(fault, CrossingError):
         return "protocol", str(fault)
     if fault is not None:
-        if fault.args == ("timeout",) and not _ended_itself(status):
+        # A spent CPU limit ends in SIGKILL too, without any word of ours.
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL and fault.args != _EXIT:
             return "timeout", "no answer in time"
         return "crashed", f"{fault}, wait status {status}"
     return result
-
-
-def _ended_itself(status: int) -> bool:
-    return not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL)
 
 
 def _no_root(name: str) -> Any:
@@ -348,44 +348,6 @@ def _no_root(name: str) -> Any:
 
 def _on_alarm(number: int, frame: object) -> None:
     raise Lost("timeout")
-
-
-# -- frames between the judge and this process: JSON with a length in front ---------------------
-
-
-def send_bytes(sock: socket.socket, data: bytes) -> None:
-    """Sends bytes with their length in front."""
-    sock.sendall(struct.pack(">I", len(data)) + data)
-
-
-def receive_bytes(sock: socket.socket) -> bytes:
-    """The bytes of the next `send_bytes`; EOFError when the other end is gone."""
-    head = sock.recv(4, socket.MSG_WAITALL)
-    if len(head) < 4:
-        raise EOFError
-    (size,) = struct.unpack(">I", head)
-    data = bytearray()
-    while len(data) < size:
-        part = sock.recv(size - len(data))
-        if not part:
-            raise EOFError
-        data += part
-    return bytes(data)
-
-
-def write_frame(sock: socket.socket, value: dict[str, Any]) -> None:
-    """Sends a JSON object."""
-    send_bytes(sock, json.dumps(value).encode())
-
-
-def read_frame(sock: socket.socket) -> dict[str, Any] | None:
-    """The next JSON object, or None at the end."""
-    try:
-        value = json.loads(receive_bytes(sock))
-    except (EOFError, ConnectionError):
-        return None
-    assert isinstance(value, dict)  # our own frames
-    return value
 
 
 def main(argv: list[str]) -> int:

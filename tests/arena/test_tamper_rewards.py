@@ -64,6 +64,16 @@ def test_changed_lines_are_of_the_new_text() -> None:
     assert changed_lines("a\nb\n", "a\nb\n") == ()
 
 
+def test_hostile_texts_do_not_keep_the_comparison_busy() -> None:
+    before, after = "x\n" * 50_000 + "a\n", "y\n" + "x\n" * 49_000 + "b\n"
+    assert len(changed_lines(before, after)) == 49_002
+
+
+def test_code_that_cannot_be_printed_stays_as_it_is() -> None:
+    deep = "x = " + "-" * 3000 + "1\n"
+    assert normalised(deep) == deep
+
+
 def test_layout_is_no_difference() -> None:
     assert normalised("x=1 # one\n") == normalised("x  =  1\n")
 

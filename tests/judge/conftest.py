@@ -30,6 +30,6 @@ def judge(backend: NamespaceBackend) -> Iterator[Judge]:
         judge_image(backend)
     except (SandboxUnavailableError, BuildError, ImageError) as error:
         pytest.skip(f"no box for candidates on this machine: {error}")
-    settings = JudgeSettings(test_s=2.0, workers=1)
+    settings = JudgeSettings(test_s=5.0, workers=1)
     with Judge(load_tampering_tasks(names=TASKS), backend=backend, settings=settings) as judge:
         yield judge
