@@ -30,7 +30,7 @@ _UNSHARE = (
     "print('' if c.unshare(0x10000000) == 0 else os.strerror(ctypes.get_errno()))"
 )
 _WATCHDOG = "a watchdog looks four times a second instead"
-_ROUNDS = 20
+_ROUNDS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -224,6 +224,9 @@ class DockerSandbox:
             begin, ticks = time.monotonic(), ticks_now()
             output, data = OutputBuffer(output_limit_bytes), OutputBuffer(2 * _CHANNEL_BYTES)
             words, full = list(argv), dict(env)
+            if any("\0" in word for word in words):
+                output.add(b"cannot run it: a word holds a NUL byte\n")
+                return _result(output, {"exit_code": 126, "timed_out": False}, begin)
             if channel:
                 words, full = [*_CHANNEL_WORDS, *words], full | {"CLIGYM_CHANNEL": "60"}
             try:
@@ -240,6 +243,8 @@ class DockerSandbox:
             if result["timed_out"]:
                 self._kill_since(ticks)
             stream.close()
+            if result["exit_code"] == 126 and _is_missing(output.value()):
+                result["exit_code"] = 127
             return _result(output, result, begin, data.value())
 
     def _open(
@@ -376,6 +381,12 @@ def _relay_in(stream: EngineStream, fd: int) -> None:
         while data := source.read(65536):
             stream.send(data)
     stream.end_input()
+
+
+def _is_missing(text: bytes) -> bool:
+    """True when the engine says that there is no such program or folder; as a shell's 127."""
+    missing = b"no such file or directory" in text or b"executable file not found" in text
+    return text.startswith(b"OCI runtime exec failed") and missing
 
 
 def _result(

@@ -27,6 +27,8 @@ def main(upper: str, tar_fd: str, limits: str) -> None:
     root = os.open(upper, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     scan = scan_tree(root, ScanLimits(**json.loads(limits)), mark="trusted.overlay.")
     _forget_the_engines(scan)
+    if any(os.path.basename(path).startswith(b".wh.") for path in scan.changed):
+        scan.oversized = scan.oversized or "a name that begins with .wh., which no layer can hold"
     if not scan.oversized:
         with open(int(tar_fd), "wb") as stream:
             pack_tar(scan, root, stream)

@@ -52,6 +52,7 @@ class DockerShell:
             return None
         line = self._line()
         if line is None:
+            self._take_output(b"", flush=True)
             return {"exit_code": None, "shell": "exited"}
         self._stream.pump(self._take, lambda: not self._mark, time.monotonic() + _LAST_OUTPUT_S)
         self._take_output(b"", flush=True)

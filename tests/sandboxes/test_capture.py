@@ -177,9 +177,11 @@ def test_hard_links(box: Any) -> None:
     assert changes.changed[b"root/link"] == changes.changed[b"etc/passwd"]
 
 
-def test_names_are_bytes(box: Any) -> None:
+def test_names_are_bytes(boxes: Boxes, box: Any) -> None:
     names = [b"a\nb", b"\xff\xfe", b"-rf", b" ", b"a'b\"c", b"\x1b[31m", b"$(touch x)", b"x" * 255]
-    names += ["é".encode(), b".wh.x", b".wh..wh..opq", b"...", b"\\", b"*"]
+    names += ["é".encode(), b"...", b"\\", b"*"]
+    if boxes.name != "docker":  # there such a name is a mark: the capture is refused
+        names += [b".wh.x", b".wh..wh..opq"]
     for name in names:
         text = "".join(f"\\x{byte:02x}" for byte in name)
         assert box.run(f"mkdir -p /root/n; touch -- \"/root/n/$(printf '{text}')\"").exit_code == 0
@@ -187,7 +189,9 @@ def test_names_are_bytes(box: Any) -> None:
     assert {path.removeprefix(b"root/n/") for path in changes.changed} == {*names, b"root/n"}
 
 
-def test_a_sparse_file_is_read_by_extents(box: Any) -> None:
+def test_a_sparse_file_is_read_by_extents(boxes: Boxes, box: Any) -> None:
+    if boxes.name == "docker":
+        pytest.xfail("layers of Docker hold no holes: such a file is oversized there")
     changes = changes_of(box, "truncate -s 4G /root/s; echo end >> /root/s")
     assert changes.changed[b"root/s"].size == 4 * 1024**3 + 4
 
@@ -198,7 +202,7 @@ _EVERYTHING = [
     "rm /etc/motd; ln -s nowhere /etc/motd; rm /etc/issue; mkdir /etc/issue",
     "mkfifo -m 600 /root/fifo; mkdir -p /root/a/b/c; touch /root/a/b/c/$'x\\ny' /tmp/t",
     "chown -R 5:6 /root/a; chmod 4755 /usr/bin/true; ln /etc/passwd /root/l; echo x >> /root/l",
-    "rm -r /usr/games /media; mkdir /media; rm /bin; ln -s usr/bin /bin; echo > '/root/.wh.x'",
+    "rm -r /usr/games /media; mkdir /media; rm /bin; ln -s usr/bin /bin",
 ]
 
 
@@ -258,6 +262,16 @@ def test_read(box: Any) -> None:
                 capture.read(path)
         with pytest.raises(SandboxError):
             capture.read(b"root/a", limit_bytes=3)
+
+
+def test_a_name_that_layers_take_for_a_mark_is_refused_or_kept(boxes: Boxes, box: Any) -> None:
+    box.run("echo x > /etc/.wh.motd")
+    with box.capture() as capture:
+        if boxes.name == "docker":
+            assert ".wh." in capture.oversized
+            return
+        with boxes.start(overlays=(capture,)) as again:
+            assert output(again, "cat /etc/.wh.motd; ls /etc/motd") == "x\n/etc/motd\n"
 
 
 def test_an_oversized_capture_is_not_replayed(boxes: Boxes, box: Any) -> None:

