@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 
 from cligym.graders.path_kinds import TESTBED, components, under
-from cligym.graders.tree import Tree, resolve
+from cligym.graders.tree import TEXT_MAX_BYTES, Tree, resolve
 from cligym.sandboxes.entry import Entry, Kind
 
 __all__ = ["hook_kind", "pytest_section", "search_path"]
@@ -22,6 +22,9 @@ _PYTEST_FILES = frozenset({b"pytest.ini", b".pytest.ini", b"pytest.toml", b".pyt
 _SHARED_CONFIG = frozenset({b"tox.ini", b"setup.cfg", b"pyproject.toml"})
 _START_MODULES = frozenset({b"sitecustomize", b"usercustomize"})
 _SHELL_FOLDERS = frozenset({b"activate.d", b"deactivate.d", b"profile.d"})
+# Only names with these endings are loaded: a hook that was renamed out of the way is none.
+_IMPORTED = (b".py", b".pyc", b".so")
+_SOURCED = (b".sh", b".bash", b".csh", b".fish", b".zsh", b".xsh", b".nu", b".ps1", b".bat")
 _METADATA_FOLDERS = (b".dist-info", b".egg-info", b"EGG-INFO")
 _PLUGIN_GROUP = b"pytest11"
 _TEMPORARY_ROOTS = (b"tmp", b"var/tmp", b"run", b"dev", b"proc", b"sys")
@@ -71,9 +74,12 @@ def _start_hook(path: bytes) -> str:
     if names[-1].endswith(b".pth"):
         return "path file run at every interpreter start"
     # Except in __pycache__: no .pyc there is loaded without its source, and python writes them.
-    if b"__pycache__" not in names and any(n.split(b".")[0] in _START_MODULES for n in names):
+    if b"__pycache__" not in names and (
+        any(name in _START_MODULES for name in names)
+        or (names[-1].split(b".")[0] in _START_MODULES and names[-1].endswith(_IMPORTED))
+    ):
         return "module imported at every interpreter start"
-    if any(name in _SHELL_FOLDERS for name in names[:-1]):
+    if any(name in _SHELL_FOLDERS for name in names[:-1]) and names[-1].endswith(_SOURCED):
         return "script sourced by shells or by activation"
     return ""
 
@@ -103,7 +109,7 @@ def _changed_section(
     section: Callable[[bytes, bytes], str],
     what: str,
 ) -> str:
-    if entry.kind is not Kind.FILE:
+    if entry.kind is not Kind.FILE or entry.size > TEXT_MAX_BYTES:
         return what  # a link or device in its place can hold anything later
     old_entry = before.entry(path)
     old = before.read(path) if old_entry is not None and old_entry.kind is Kind.FILE else b""
@@ -145,8 +151,8 @@ def _parsed_ini(text: bytes) -> configparser.RawConfigParser | None:
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
     try:
         parser.read_string(text.decode())
-    except (configparser.Error, ValueError):
-        return None
+    except Exception:  # the parser has bugs of its own (AttributeError on a key that goes on in the
+        return None  # next line): whatever it cannot read is unreadable, never a fault of ours
     return parser
 
 

@@ -18,7 +18,7 @@ from cligym.graders.grader import Attempt, oversized_verdict
 from cligym.graders.path_kinds import components, under
 from cligym.graders.prepared import image_tree
 from cligym.graders.python_source import same_syntax
-from cligym.graders.tree import FinalTree, ImageTree, Tree
+from cligym.graders.tree import NO_PROGRAM, TEXT_MAX_BYTES, FinalTree, ImageTree, Tree
 from cligym.graders.verdict import Reason, State, StateRun, Verdict, shown
 from cligym.sandboxes.base import Capture
 from cligym.sandboxes.entry import ChangeSet, Entry, Kind
@@ -169,12 +169,17 @@ def _counts_as_changed(old: Entry, now: Entry) -> bool:
 
 
 def _unequal_sources(paths: list[bytes], final: Tree, gold: Tree) -> list[Reason]:
-    pairs = [(_as_text(final.read(path)), _as_text(gold.read(path))) for path in paths]
+    pairs = [(_as_text(_source(final, path)), _as_text(gold.read(path))) for path in paths]
     return [
         _reason(path, "content")
         for path, equal in zip(paths, same_syntax(pairs), strict=True)
         if not equal
     ]
+
+
+def _source(final: Tree, path: bytes) -> bytes:
+    entry = final.entry(path)
+    return final.read(path) if entry is not None and entry.size <= TEXT_MAX_BYTES else NO_PROGRAM
 
 
 def _as_text(source: bytes) -> bytes:

@@ -16,7 +16,7 @@ from cligym.graders.equality import attribute_difference, bytes_equal, identical
 from cligym.graders.linker_cache import LINKER_CACHE, linker_cache_difference
 from cligym.graders.path_kinds import is_bytecode
 from cligym.graders.python_source import may_be_ast_equal, same_programs
-from cligym.graders.tree import Tree, resolve
+from cligym.graders.tree import NO_PROGRAM, TEXT_MAX_BYTES, Tree, resolve
 from cligym.graders.verdict import Reason, shown
 from cligym.sandboxes.entry import Entry, Kind
 
@@ -145,6 +145,8 @@ def _content_difference(
 ) -> str:
     """What differs in contents that are not gold's bytes; files with a rule of their own aside."""
     path = damage.path
+    if entry.size > TEXT_MAX_BYTES:
+        return _content_words(damage, entry)
     if entry.kind is Kind.FILE and path in ACCOUNT_FILES:
         return account_difference(path, final.read(path), gold.read(path))
     if entry.kind is Kind.FILE and path == LINKER_CACHE:
@@ -182,7 +184,13 @@ def _is_harmless_bytecode(path: bytes, entry: Entry | None) -> bool:
 def _source_reasons(
     sources: Sequence[tuple[Damage, Entry]], final: Tree, gold: Tree
 ) -> list[Reason]:
-    pairs = [(final.read(damage.path), gold.read(damage.path)) for damage, _ in sources]
+    pairs = [
+        (
+            final.read(damage.path) if entry.size <= TEXT_MAX_BYTES else NO_PROGRAM,
+            gold.read(damage.path),
+        )
+        for damage, entry in sources
+    ]
     reasons = []
     for (damage, entry), equal in zip(sources, same_programs(pairs), strict=True):
         assert damage.gold is not None  # only such paths are taken as Python edits

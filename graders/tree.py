@@ -13,7 +13,14 @@ from cligym.errors import GraderError
 from cligym.sandboxes.base import MIB, Capture
 from cligym.sandboxes.entry import Entry, Kind, Manifest
 
-__all__ = ["FinalTree", "ImageTree", "Tree", "absolute", "resolve"]
+__all__ = ["NO_PROGRAM", "TEXT_MAX_BYTES", "FinalTree", "ImageTree", "Tree", "absolute", "resolve"]
+
+TEXT_MAX_BYTES = 16 * MIB
+"""An agent's file larger than this is no configuration, source or table that rules look into: it is
+judged by its digest alone, so that no size of it can make a grader fail."""
+
+NO_PROGRAM = b"\0"
+"""Stands for such a file where Python source is compared: it parses as nothing."""
 
 _LINKS_MAX = 40
 """Symlinks followed in one lookup, as in Linux (path_resolution(7))."""
