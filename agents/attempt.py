@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from cligym import __version__
 from cligym.agents.records import BASH_TOOL, AttemptRecord
 from cligym.constants import SUBMIT
 from cligym.envs.hardened import CLIGymHardenedEnv
-from cligym.envs.repair_episode import AttemptOutcome, RepairEpisode
+from cligym.envs.repair_episode import AttemptOutcome, EndReason, RepairEpisode
+from cligym.errors import AgentError
 
-__all__ = ["Agent", "play_attempt"]
+__all__ = ["Agent", "ReportingAgent", "play_attempt"]
 
 
 class Agent(Protocol):
@@ -21,6 +22,20 @@ class Agent(Protocol):
 
     def act(self, observation: str) -> str:
         """The next action."""
+
+
+@runtime_checkable
+class ReportingAgent(Agent, Protocol):
+    """An agent that keeps its own conversation and says why it stopped."""
+
+    end_reason: str
+
+    @property
+    def model_seconds(self) -> float:
+        """Wall time of its model calls."""
+
+    def finish(self, observation: str | None) -> dict[str, Any]:
+        """Its fields of the record; `observation` when the environment ended the attempt."""
 
 
 def play_attempt(
@@ -33,23 +48,36 @@ def play_attempt(
         agent: who acts.
         task_id: the task.
         attempt: number of this attempt on the task, from 0.
-        seed: recorded; a scripted agent does not use it.
+        seed: recorded; who made the agent gave it the same.
 
     Raises:
         CLIGymError: the box did not start (a caller records that as an infra error).
     """
     observation, _ = env.reset(seed=seed, options={"task_id": task_id})
     messages: list[dict[str, Any]] = [{"role": "user", "content": observation}]
-    done = False
+    done, action, failed = False, "", None
     while not done:
-        action = agent.act(observation)
+        try:
+            action = agent.act(observation)
+        except AgentError as error:  # the model's engine, not the model: nothing is graded
+            failed = AttemptOutcome(
+                end_reason=EndReason.INFRA_ERROR, infra_error=f"{type(error).__name__}: {error}"
+            )
+            break
         observation, _, terminated, truncated, _ = env.step(action)
         done = terminated or truncated
         if action != SUBMIT:
             messages += bash_turn(action, observation)
-    episode, outcome = env.episode, env.outcome
+    episode, outcome = env.episode, failed or env.outcome
     assert episode is not None and outcome is not None  # the episode has just ended
-    return _record(env, episode, outcome, agent.name, attempt, seed, messages)
+    record = _record(env, episode, outcome, agent.name, attempt, seed, messages)
+    if not isinstance(agent, ReportingAgent):
+        return record
+    said = agent.finish(observation if done and action != SUBMIT else None)
+    if outcome.end_reason is EndReason.SUBMITTED:
+        said["end_reason"] = agent.end_reason
+    said["seconds"] = record.seconds | {"model": round(agent.model_seconds, 4)}
+    return record.model_copy(update=said)
 
 
 def bash_turn(command: str, observation: str) -> list[dict[str, Any]]:

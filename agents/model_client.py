@@ -63,11 +63,13 @@ class ModelClient(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """Further facts for the records: `model_revision`, `adapter_digest`,
-        `chat_template_sha256`, where they are known.
+        `chat_template_sha256`, `chat_template_kwargs`, where they are known.
         """
 
-    def count_tokens(self, messages: Sequence[ChatMessage], tools: Sequence[dict[str, Any]]) -> int:
-        """Tokens of the rendered prompt, or an upper estimate where no tokenizer is at hand."""
+    def count_tokens(
+        self, messages: Sequence[ChatMessage], tools: Sequence[dict[str, Any]]
+    ) -> int | None:
+        """Tokens of the rendered prompt; None where no tokenizer is at hand."""
 
     def complete(
         self,

@@ -71,7 +71,16 @@ class AttemptRecord(BaseModel):
     commands: list[dict[str, Any]] = []
     """`{command, exit_code, timed_out}` of each command that ran."""
     tokens: dict[str, Any] | None = None
+    """`{prompt_ids, completion_ids, mask, source, ...}`: one sequence, mask 1 where the model
+    sampled; None without ids, or where later prompts do not continue earlier ones."""
+    token_turns: list[dict[str, Any]] = []
+    """Turn by turn, where the turns make no single sequence: `kept` ids of the turn before (its
+    prompt and its answer) begin this prompt, `prompt_ids` follow, then `completion_ids`."""
+    usage: dict[str, int] = {}
+    """`{turns, prompt_tokens, completion_tokens}` of the model calls, as the engine counts."""
     parse_errors: int = 0
+    refused_calls: int = 0
+    """Calls that were read but not run, because the budget was used up."""
     end_reason: str
     passed: bool | None
     reward: float | None
