@@ -14,6 +14,7 @@ from cligym.sandboxes.namespace import NamespaceBackend
 from cligym.tasks.certificate import Certificate
 from cligym.tasks.images import TaskImages, build_task_images
 from cligym.tasks.load import load_tasks
+from cligym.tasks.split import select_split
 from cligym.tasks.task import Task
 
 __all__ = ["Bench", "PreparedTask"]
@@ -34,13 +35,13 @@ class Bench:
     Args:
         source: what `load_tasks` takes: `starter`, a folder, a parquet file, a data set id.
         backend: where boxes run; None makes a namespace back end.
-        split: keep only tasks of this split; "" keeps all.
+        split: keep only tasks of this split (see `tasks/split.py`); "" keeps all.
     """
 
     def __init__(
         self, source: str = "starter", *, backend: NamespaceBackend | None = None, split: str = ""
     ) -> None:
-        tasks = [task for task in load_tasks(source) if split in ("", task.split)]
+        tasks = select_split(load_tasks(source), split)
         if not tasks:
             raise ConfigError(f"no task of split {split!r} in {source}")
         self.source = source

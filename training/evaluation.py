@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from cligym import __version__
 from cligym.agents.attempt import Agent, play_attempt
@@ -61,6 +62,8 @@ class EvaluationPlan:
         jobs: attempts at once.
         graders: names; the first gives the reward.
         max_commands: commands an attempt may run.
+        model: what names the model among the agents: weights, sampling, prompt, budgets; no
+            address and no key. Empty without one.
     """
 
     agents: tuple[str, ...]
@@ -68,10 +71,12 @@ class EvaluationPlan:
     jobs: int = 2
     graders: tuple[str, ...] = ("hardened",)
     max_commands: int = 30
+    model: Mapping[str, Any] = field(default_factory=dict)
 
     def identity(self, tasks: Iterable[Task]) -> dict[str, object]:
         """What makes two runs the same run."""
-        return {
+        model = {"model": dict(self.model)} if self.model else {}
+        return model | {
             "cligym_version": __version__,
             "env_id": "CLIGymHardened-v0",
             "agents": list(self.agents),
