@@ -58,6 +58,7 @@ class DockerBackend:
             self.api = docker.APIClient(base_url=self.base_url, version="auto", timeout=_TIMEOUT_S)
             info = self.api.info()
         if info["Driver"] != "overlay2":
+            self.api.close()
             raise SandboxUnavailableError(
                 f"the engine at {self.base_url} stores images with {info['Driver']}; needs overlay2"
             )

@@ -294,13 +294,16 @@ class DockerSandbox:
         return DockerProcess(self, made, threads)
 
     def kill_exec(self, exec_id: str) -> None:
-        """Kills a started process and everything younger of its session."""
-        pid = int(self._api.exec_inspect(exec_id)["Pid"] or 0)
-        if pid and self.exit_code(exec_id) is None:
-            with contextlib.suppress(OSError):
-                os.killpg(pid, signal.SIGKILL)
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+        """Kills a started process and its group, and waits for its end."""
+        deadline = time.monotonic() + 10
+        while self.exit_code(exec_id) is None and time.monotonic() < deadline:
+            pid = int(self._api.exec_inspect(exec_id)["Pid"] or 0)
+            if pid:  # 0: the engine has not started it yet
+                with contextlib.suppress(OSError):
+                    os.killpg(pid, signal.SIGKILL)
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.02)
 
     def _kill_since(self, ticks: int) -> None:
         if can_reach(self._init_pid):
@@ -371,6 +374,7 @@ def _relay_out(stream: EngineStream, ours: dict[int, int]) -> None:
                 os.write(ours[which], data)
 
     stream.pump(take, lambda: False, time.monotonic() + 86_400)
+    stream.close()
     for number, fd in ours.items():
         if number:
             os.close(fd)
@@ -378,9 +382,10 @@ def _relay_out(stream: EngineStream, ours: dict[int, int]) -> None:
 
 def _relay_in(stream: EngineStream, fd: int) -> None:
     with open(fd, "rb", buffering=0) as source:
-        while data := source.read(65536):
-            stream.send(data)
-    stream.end_input()
+        with contextlib.suppress(OSError, ValueError):  # the process ended, its stream is closed
+            while data := source.read(65536):
+                stream.send(data)
+            stream.end_input()
 
 
 def _is_missing(text: bytes) -> bool:
