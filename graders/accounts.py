@@ -6,6 +6,8 @@ shadow are clock readings.
 
 from __future__ import annotations
 
+import re
+
 __all__ = ["ACCOUNT_FILES", "account_difference"]
 
 ACCOUNT_FILES = frozenset(
@@ -40,6 +42,9 @@ def account_difference(path: bytes, final: bytes, gold: bytes) -> str:
     return ""
 
 
+_PLAIN_NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_.-]*\$?")
+
+
 def _rows(path: bytes, text: bytes) -> list[list[bytes]]:
     rows = [line.split(b":") for line in text.split(b"\n") if line.strip()]
     if path == b"etc/shadow":
@@ -50,8 +55,10 @@ def _rows(path: bytes, text: bytes) -> list[list[bytes]]:
 
 def _is_system_extra(path: bytes, row: list[bytes], names: set[bytes], ids: set[bytes]) -> bool:
     name = row[0]
-    if not name or name in names:
-        return False  # a second line of a known name could win over gold's
+    if name in names or not _PLAIN_NAME.fullmatch(name):
+        # A second line of a known name could win over gold's; and the C library skips blanks before
+        # a name, and takes `+` and `-` for orders to look elsewhere.
+        return False
     if path in (b"etc/subuid", b"etc/subgid"):
         return True  # more ranges give nobody more than root has
     if path in (b"etc/shadow", b"etc/gshadow"):

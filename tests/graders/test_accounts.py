@@ -53,3 +53,10 @@ def test_more_id_ranges_are_no_difference() -> None:
     gold = b"app:100000:65536\n"
     assert account_difference(b"etc/subuid", gold + b"redis:165536:65536\n", gold) == ""
     assert account_difference(b"etc/subuid", b"app:200000:65536\n", gold)
+
+
+@pytest.mark.parametrize("name", [b" svc", b"\tsvc", b"+", b"-svc", b"", b"s vc"])
+def test_a_name_that_the_c_library_reads_in_its_own_way_is_no_system_user(name: bytes) -> None:
+    gold = b"root:x:0:0::/root:/bin/sh\nsvc:x:500:500::/:/bin/sh\n"
+    line = name + b":x:501:501::/:/bin/sh\n"
+    assert account_difference(b"etc/passwd", line + gold, gold)

@@ -56,7 +56,8 @@ PROGRAM = Entry(kind=Kind.FILE, mode=0o755, digest="x")
         ("etc/profile.d/x.sh", b"x"),
         (f"{SITE}/evil.dist-info/entry_points.txt", b"[pytest11]\nevil = evil\n"),
         (f"{SITE}/pkg.dist-info/entry_points.txt", b"[console_scripts]\n[pytest11]\ne = e\n"),
-        (f"{SITE}/pkg.egg-info/entry_points.txt", b"\xff pytest11 unreadable"),
+        (f"{SITE}/pkg.egg-info/entry_points.txt", b"\xff\n [[pytest11]]\nevil = evil\n"),
+        (f"{SITE}/pkg.egg-info/entry_points.txt", b"  [pytest11]\nevil = evil\n"),
         (f"{SITE}/far.dist-info", Entry(kind=Kind.SYMLINK, mode=0o777, target=b"/tmp/x")),
         ("testbed/conftest.py", b"import sys\n"),
         ("testbed/tests/conftest.py", b""),
@@ -121,5 +122,12 @@ def test_no_hooks(make_tree: MakeTree, path: str, value: bytes | Entry) -> None:
 def test_the_section_of_a_shared_file_is_canonical() -> None:
     one = pytest_section(b"tox.ini", b"[pytest]\na = 1\nb = 2\n")
     assert one == pytest_section(b"testbed/tox.ini", b"[x]\n[pytest]\nb=2\na=1\n")
-    assert pytest_section(b"setup.cfg", b"[pytest]\na = 1\n") == ""
+    assert pytest_section(b"setup.cfg", b"[metadata]\na = 1\n[tool:mypy]\nb = pytest\n") == ""
     assert pytest_section(b"pyproject.toml", b"") == ""
+
+
+@pytest.mark.parametrize("name", [b"tox.ini", b"setup.cfg", b"pyproject.toml", b"pytest11"])
+@pytest.mark.timeout(20)
+def test_no_text_takes_long_to_look_into(name: bytes) -> None:
+    for line in (b"a" + b" " * 1_000_000 + b"b", b"a." * 400_000 + b"b = 1", b"[" * 1_000_000):
+        pytest_section(name, b"[pytest]\n" + line + b"\n")
