@@ -175,7 +175,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = load_settings(GrpoSettings, shipped="grpo.yaml", config=config, flags=flags)
         print(json.dumps(train(settings), indent=2))
     except CLIGymError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     return 0
 

@@ -50,6 +50,7 @@ def train(settings: SftSettings) -> dict[str, Any]:
     """
     with needs_extra("train", "training"):
         import trl  # noqa: F401 - so that a missing part is told before the data are read
+        from accelerate import PartialState
         from transformers import AutoTokenizer
     repairs = read_repairs(
         settings.repairs,
@@ -67,7 +68,8 @@ def train(settings: SftSettings) -> dict[str, Any]:
         max_tokens=settings.max_tokens,
     )
     facts = [*dataset.report.lines(), f"chat template: {template_name}"]
-    print("\n".join(facts), flush=True)
+    if PartialState().is_main_process:
+        print("\n".join(facts), flush=True)
     if settings.report_only:
         return dataset.report.to_json()
     _check_output(settings, dataset)
@@ -158,7 +160,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = load_settings(SftSettings, shipped="sft.yaml", config=config, flags=flags)
         print(json.dumps(train(settings), indent=2))
     except CLIGymError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     return 0
 

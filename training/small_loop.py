@@ -234,7 +234,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         run_loop(LoopArgs(**vars(make_parser().parse_args(argv))))
     except CLIGymError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     return 0
 

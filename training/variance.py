@@ -205,7 +205,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         print(measure(args))
     except CLIGymError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     return 0
 
