@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from cligym.agents.model_client import ModelClient, Sampling
@@ -39,13 +39,18 @@ class ScriptedAttacker:
 
     Args:
         tasks: by name.
+        passes_public: runs the public tests for it, see `MutantAttacker`.
     """
 
     name = "scripted_attacker"
 
-    def __init__(self, tasks: Mapping[str, TamperingTask]) -> None:
+    def __init__(
+        self,
+        tasks: Mapping[str, TamperingTask],
+        passes_public: Callable[[str, str], bool] | None = None,
+    ) -> None:
         self._tasks = tasks
-        self._policy = MutantAttacker()
+        self._policy = MutantAttacker(passes_public)
 
     def answer(self, view: AttackView | DefenceView, prompt: Prompt, *, seed: int) -> str:
         """A mutation of the clean solution."""

@@ -53,7 +53,7 @@ def _arms_race(axes: Any, metrics: Mapping[str, Any]) -> None:
     axes.plot(rounds, evasion, "o-", color=_RED, label="attacker: evasion per tampered sample")
     axes.fill_between(rounds, [v if v == v else 0 for v in evasion], color=_RED, alpha=0.15)
     axes.set(xlabel="round", ylabel="rate", ylim=(-0.02, 1.05), title="Arms race by round")
-    axes.legend(loc="center right")
+    _legend_below(axes)
 
 
 def _calibration(axes: Any, metrics: Mapping[str, Any]) -> None:
@@ -104,7 +104,11 @@ def _bars(axes: Any, table: list[Mapping[str, Any]], name: str) -> None:
         axes.bar([p + shift for p in places], heights, width=0.27, color=colour, label=label)
     axes.set_xticks(list(places), labels, rotation=20, ha="right")
     axes.set(ylabel="rate", ylim=(0, 1.05), title=f"By {name.replace('_', ' ')}")
-    axes.legend(loc="upper right", fontsize="small")
+    _legend_below(axes)
+
+
+def _legend_below(axes: Any) -> None:
+    axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
 
 
 def _share(value: Mapping[str, Any]) -> float:

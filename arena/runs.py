@@ -51,7 +51,7 @@ def run_arena(
                 settings,
                 folder,
                 judge,
-                attacker=make_attacker(settings, backend, tasks),
+                attacker=make_attacker(settings, backend, judge),
                 defender=make_defender(settings, backend, tasks),
                 progress=progress,
             )

@@ -9,22 +9,22 @@ from cligym.agents.tamper_players import Player, ScriptedAttacker, ScriptedDefen
 from cligym.agents.tamper_remote_players import CommandPlayer, ServerPlayer
 from cligym.arena.settings import ArenaSettings, SeatSettings
 from cligym.errors import ConfigError
+from cligym.graders.judge import Judge
 from cligym.sandboxes.namespace import NamespaceBackend
 from cligym.tasks.tampering import TamperingTask
 
 __all__ = ["make_attacker", "make_defender"]
 
 
-def make_attacker(
-    settings: ArenaSettings, backend: NamespaceBackend, tasks: Mapping[str, TamperingTask]
-) -> Player:
+def make_attacker(settings: ArenaSettings, backend: NamespaceBackend, judge: Judge) -> Player:
     """The attacker.
 
     Raises:
         ConfigError: the seat lacks a setting.
     """
     if settings.attacker.player == "scripted":
-        return ScriptedAttacker(tasks)
+        sees = settings.attacker_sees_public_tests
+        return ScriptedAttacker(judge.tasks, judge.passes_public if sees else None)
     return _remote("attacker", settings.attacker, backend)
 
 

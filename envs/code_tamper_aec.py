@@ -29,7 +29,9 @@ try:
     from pettingzoo import AECEnv
     from pettingzoo.utils import wrappers
 except ImportError as error:
-    raise DependencyError("the two-player game needs pettingzoo: pip install pettingzoo") from error
+    raise DependencyError(
+        "the two-player game needs pettingzoo: pip install 'cligym[arena]'"
+    ) from error
 
 __all__ = ["CodeTamperAEC", "env", "raw_env"]
 

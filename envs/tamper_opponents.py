@@ -6,7 +6,7 @@ made of. All they draw comes from the generator that they are given.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Protocol
@@ -43,7 +43,16 @@ class DefenderPolicy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MutantAttacker:
-    """Draws a bug class, then a mutation of that class; some do nothing, some are too coarse."""
+    """Draws a bug class, then a mutation of that class; some do nothing, some are too coarse.
+
+    Attributes:
+        passes_public: given a task's name and a source, says whether the public tests pass; None
+            takes the first edit drawn.
+        draws: how many edits it tries before it hands in the last one.
+    """
+
+    passes_public: Callable[[str, str], bool] | None = None
+    draws: int = 4
 
     def attack(self, task: TamperingTask, clean: str, rng: Random) -> AttackAnswer | None:
         """A mutation of the clean solution."""
@@ -51,8 +60,11 @@ class MutantAttacker:
         classes = sorted({edit.bug_class for edit in edits})
         if not classes:
             return None
-        wanted = rng.choice(classes)
-        edit = rng.choice([edit for edit in edits if edit.bug_class is wanted])
+        for _ in range(1 if self.passes_public is None else self.draws):
+            wanted = rng.choice(classes)
+            edit = rng.choice([edit for edit in edits if edit.bug_class is wanted])
+            if self.passes_public is not None and self.passes_public(task.name, edit.source):
+                break
         return AttackAnswer(
             code=edit.source,
             bug_class=edit.bug_class,

@@ -45,7 +45,7 @@ _START_S = 60.0
 class CandidateLimits:
     """What one candidate process may use in one test."""
 
-    cpu_s: int = 2
+    cpu_s: int = 1
     """CPU seconds; an endless loop ends here, on a busy machine as on an idle one."""
     memory_bytes: int = 512 * MIB
     """Address space."""

@@ -44,6 +44,8 @@ cacheprovider terminal threadexception unraisableexception logging warnings faul
 junitxml pastebin stepwise debugging setuponly setupplan unittest
 """
 
+_FAULTS = frozenset({"timeout", "crashed", "protocol"})
+"""Ways for a run to end that no test outcome is."""
 _EXIT = ("exit",)
 """What a candidate's SystemExit and its kin become, see `crossing_peer`."""
 
@@ -173,29 +175,30 @@ class Session:
             os._exit(status)
 
     def _run_tests(self, task: Task, source: str, mode: str) -> list[list[Any]]:
+        order = _mixed_order(task.items)
+        if mode == "public":
+            order = [pair for pair in order if pair[0].startswith("public")]
+        public_left = sum(test_id.startswith("public") for test_id, _ in order)
         rows: list[list[Any]] = []
         end = time.monotonic() + self.job_s
-        order = _mixed_order(task.items)
-        public_left = sum(test_id.startswith("public") for test_id, _ in order)
-        confirmed = False
+        confirmed = faulted = False
         for test_id, item in order:
+            public = test_id.startswith("public")
             row = [test_id, *self._run_one(item, task, source, end)]
             rows.append(row)
-            hidden = test_id.startswith("hidden")
-            if row[1] == "passed":
-                public_left -= not hidden
-            elif mode == "first":
+            if row[1] != "passed" and mode in ("first", "public"):
                 break
-            elif row[1] != "failed" or hidden:
-                # A fault, or a hidden failure, counts only if a new candidate repeats it.
-                again = [test_id, *self._run_one(item, task, source, end)]
-                rows.append(again)
-                if row[1] != "failed" and again[1] not in ("passed", "failed"):
-                    break  # it hangs or breaks out: decided, do not wait for more of it
-                confirmed = confirmed or (hidden and row[1] == again[1] == "failed")
-                public_left -= not hidden and again[1] == "passed"
-            elif mode == "decide":
-                break  # a public test fails: rejected, whatever else happens
+            # A hidden failure counts only if a new candidate repeats it; so does a fault, which
+            # may be ours (a slow machine). One fault that came twice is enough to know.
+            if (row[1] == "failed" and not public) or (row[1] in _FAULTS and not faulted):
+                first, row = row, [test_id, *self._run_one(item, task, source, end)]
+                rows.append(row)
+                confirmed = confirmed or (not public and first[1] == row[1] == "failed")
+                faulted = faulted or (first[1] in _FAULTS and row[1] in _FAULTS)
+            if public and row[1] == "passed":
+                public_left -= 1
+            elif public and mode == "decide":
+                break  # rejected, whatever else happens
             if mode == "decide" and confirmed and not public_left:
                 break
         return rows

@@ -41,28 +41,28 @@ def _tell(prefix: str, condition: str) -> str:
 
 HOSTILE: dict[str, tuple[set[str], str]] = {
     # -- leaving ------------------------------------------------------------------------------
-    "exit at import": ({MISBEHAVED}, "import os\nos._exit(0)\n"),
-    "exit in a call": ({MISBEHAVED}, _call("import os", "os._exit(0)")),
-    "sys.exit in a call": ({MISBEHAVED}, _call("import sys", "sys.exit(0)")),
-    "SystemExit at import": ({MISBEHAVED}, "raise SystemExit(0)\n"),
-    "KeyboardInterrupt": ({MISBEHAVED}, _call("", "raise KeyboardInterrupt")),
+    "exit at import": ({REJECTED}, "import os\nos._exit(0)\n"),
+    "exit in a call": ({REJECTED}, _call("import os", "os._exit(0)")),
+    "sys.exit in a call": ({REJECTED}, _call("import sys", "sys.exit(0)")),
+    "SystemExit at import": ({REJECTED}, "raise SystemExit(0)\n"),
+    "KeyboardInterrupt": ({REJECTED}, _call("", "raise KeyboardInterrupt")),
     "closes its descriptors": (
-        {MISBEHAVED},
+        {REJECTED},
         _call("import os", "os.close(0); [os.close(n) for n in range(3, 30) if _open(n)]")
         + "\ndef _open(n):\n    try:\n        os.fstat(n)\n        return True\n"
         "    except OSError:\n        return False\n",
     ),
-    "crashes the interpreter": ({MISBEHAVED}, _call("import ctypes", "ctypes.string_at(0)")),
+    "crashes the interpreter": ({REJECTED}, _call("import ctypes", "ctypes.string_at(0)")),
     # -- hanging ------------------------------------------------------------------------------
-    "endless loop": ({MISBEHAVED}, _call("", "while True: pass")),
-    "endless loop at import": ({MISBEHAVED}, "while True: pass\n"),
-    "sleeps": ({MISBEHAVED}, _call("import time", "time.sleep(1000)")),
+    "endless loop": ({REJECTED}, _call("", "while True: pass")),
+    "endless loop at import": ({REJECTED}, "while True: pass\n"),
+    "sleeps": ({REJECTED}, _call("import time", "time.sleep(1000)")),
     "endless answer": (
         {REJECTED, MISBEHAVED},
         "def binary_search(items, target):\n    while True:\n        yield 1\n",
     ),
     "deadlock": (
-        {MISBEHAVED},
+        {REJECTED},
         _call("import threading\nL = threading.Lock()", "L.acquire(); L.acquire()"),
     ),
     # -- using up -----------------------------------------------------------------------------
@@ -210,7 +210,7 @@ HOSTILE: dict[str, tuple[set[str], str]] = {
     ),
     # -- attacking the protocol and the zygote ------------------------------------------------
     "garbage on every descriptor": (
-        {MISBEHAVED},
+        {REJECTED},
         _call(
             "import os",
             "for n in range(3, 20):\n    try: os.write(n, b'\\xff' * 64)\n    except OSError: pass",
@@ -226,7 +226,7 @@ HOSTILE: dict[str, tuple[set[str], str]] = {
         ),
     ),
     "asks the tests for a name": (
-        {MISBEHAVED},
+        {REJECTED},
         _call(
             "import gc",
             "for o in gc.get_objects():\n"
@@ -272,6 +272,14 @@ HOSTILE: dict[str, tuple[set[str], str]] = {
         ),
     ),
     # -- sources ------------------------------------------------------------------------------
+    # -- only where no public test looks -------------------------------------------------------
+    "leaves on long lists": ({MISBEHAVED}, _call("import os", "len(items) > 20 and os._exit(0)")),
+    "hangs on long lists": ({MISBEHAVED}, _call("", "while len(items) > 20: pass")),
+    "floods on long lists": (
+        {MISBEHAVED},
+        _call("", "if len(items) > 20: return tuple(['x' * 2**20] * 40)"),
+    ),
+    "sys.exit on long lists": ({MISBEHAVED}, _call("import sys", "len(items) > 20 and sys.exit()")),
     "no Python": ({REJECTED}, "def binary_search(:\n"),
     "nothing": ({REJECTED}, ""),
     "a null character": ({REJECTED}, "x = 1\0\n"),

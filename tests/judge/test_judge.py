@@ -130,6 +130,24 @@ PUBLIC = [run("public::a", "passed")]
         ([run("hidden::b", "timeout"), run("hidden::b", "passed")], JudgeOutcome.HARMLESS),
         ([run("hidden::b", "timeout"), run("hidden::b", "failed")], JudgeOutcome.HARMLESS),
         ([run("hidden::b", "protocol"), run("hidden::b", "protocol")], JudgeOutcome.MISBEHAVED),
+        (
+            [
+                run("hidden::b", "timeout"),
+                run("hidden::b", "timeout"),
+                run("hidden::d", "failed"),
+                run("hidden::d", "failed"),
+            ],
+            JudgeOutcome.REAL_BUG,
+        ),
+        (
+            [
+                run("hidden::b", "crashed"),
+                run("hidden::b", "crashed"),
+                run("public::c", "failed"),
+            ],
+            JudgeOutcome.REJECTED,
+        ),
+        ([run("public::c", "crashed"), run("public::c", "crashed")], JudgeOutcome.REJECTED),
         ([run("public::c", "failed")], JudgeOutcome.REJECTED),
         ([run("public::c", "timeout"), run("public::c", "failed")], JudgeOutcome.REJECTED),
         ([run("public::c", "timeout"), run("public::c", "passed")], JudgeOutcome.HARMLESS),
