@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["AssistantTurn", "expected_turn", "read_turn"]
+__all__ = ["AssistantTurn", "expected_turn", "read_as", "read_turn"]
 
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 _FUNCTION = re.compile(r"\s*<function=([^>\n]+)>\n(.*?)</function>\s*</tool_call>", re.DOTALL)
@@ -50,6 +50,23 @@ def expected_turn(message: Mapping[str, Any]) -> AssistantTurn:
             arguments = json.loads(arguments)
         calls.append((str(function["name"]), _canonical(arguments)))
     return AssistantTurn(reasoning=reasoning.strip(), content=content.strip(), calls=tuple(calls))
+
+
+def read_as(expected: AssistantTurn, text: str) -> AssistantTurn | None:
+    """Reads a turn's text that is expected to say this.
+
+    A call that could not be read when it was made stands in the message's content as it was
+    written. Such a content is taken off the text as a whole, and the rest is read.
+    """
+    if _OPEN not in expected.content:
+        return read_turn(text)
+    reasoning, rest = _split_think(text) if _THINK_END in text else ("", text)
+    if not rest.strip().startswith(expected.content):
+        return None
+    read = read_turn(rest.strip().removeprefix(expected.content))
+    if read is None or read.content or read.reasoning:
+        return None
+    return AssistantTurn(reasoning=reasoning.strip(), content=expected.content, calls=read.calls)
 
 
 def read_turn(text: str) -> AssistantTurn | None:

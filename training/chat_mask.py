@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from cligym.errors import ConfigError
-from cligym.training.assistant_text import expected_turn, read_turn
+from cligym.training.assistant_text import expected_turn, read_as
 
 __all__ = [
     "IGNORED",
@@ -202,7 +202,8 @@ class _Checker:
         text, found, rest = upto[len(prompt) :].partition(end)
         if not found or rest.strip():
             raise self.error(turn, f"it does not end in exactly one end-of-turn token {end}")
-        expected, read = expected_turn(self._messages[turn]), read_turn(text)
+        expected = expected_turn(self._messages[turn])
+        read = read_as(expected, text)
         if read != expected:
             raise self.error(
                 turn,

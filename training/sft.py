@@ -66,6 +66,7 @@ def train(settings: SftSettings) -> dict[str, Any]:
         template_name=template_name,
         turns=settings.turns,
         max_tokens=settings.max_tokens,
+        drop_unproven=settings.drop_unproven,
     )
     facts = [*dataset.report.lines(), f"chat template: {template_name}"]
     if PartialState().is_main_process:

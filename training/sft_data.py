@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cligym.errors import ConfigError
-from cligym.training.assistant_text import expected_turn, read_turn
+from cligym.training.assistant_text import expected_turn, read_as
 from cligym.training.chat_mask import (
     IGNORED,
     ChatTokenizer,
@@ -27,6 +28,8 @@ from cligym.training.chat_mask import (
 from cligym.training.verified import RepairRow, Repairs, RepairTokens
 
 __all__ = ["DatasetReport", "SftDataset", "Turns", "build_dataset"]
+
+logger = logging.getLogger(__name__)
 
 
 class Turns(StrEnum):
@@ -56,6 +59,7 @@ class DatasetReport:
         repeated_repairs: rows with the same task and the same commands as one before.
         repeated_sequences: sequences equal to one before, token by token.
         dropped_over_length: sequences longer than the limit, left out.
+        dropped_unproven: rows whose mask could not be proven, left out on request.
         dropped_by_licence: rows left out, by licence.
         torn_lines: cut off last lines, left out.
         file_sha256: digest of the file of repairs.
@@ -77,6 +81,7 @@ class DatasetReport:
     repeated_repairs: int
     repeated_sequences: int
     dropped_over_length: int
+    dropped_unproven: int
     dropped_by_licence: dict[str, int]
     torn_lines: int
     file_sha256: str
@@ -106,6 +111,7 @@ def build_dataset(
     template_name: str,
     turns: Turns = Turns.WHOLE,
     max_tokens: int,
+    drop_unproven: bool = False,
 ) -> SftDataset:
     """Makes the training sequences; those over the limit are dropped and counted, never cut.
 
@@ -115,20 +121,32 @@ def build_dataset(
         template_name: what to call the template in messages.
         turns: whole conversations, or each turn with its context.
         max_tokens: longest sequence to train on.
+        drop_unproven: leave out and count rows whose mask cannot be proven, instead of stopping.
 
     Raises:
         MaskError: the chat template breaks the mask.
         ConfigError: no sequence is left.
     """
     made: list[TokenExample] = []
-    sampled = 0
+    sampled, unproven = 0, 0
     for row in repairs.rows:
-        from_ids = _from_sampled_ids(row, tokenizer)
-        if from_ids is not None:
-            sampled += 1
-            made.append(from_ids)
+        try:
+            from_ids = _from_sampled_ids(row, tokenizer)
+            rendered = from_ids is None
+            made += (
+                _from_rendering(row, tokenizer, template_name, turns)
+                if from_ids is None
+                else [from_ids]
+            )
+        except MaskError as error:
+            if not drop_unproven:
+                raise
+            logger.warning("left out: %s", error)
+            unproven += 1
         else:
-            made += _from_rendering(row, tokenizer, template_name, turns)
+            sampled += not rendered
+    if not made:
+        raise ConfigError(f"no mask of the {len(repairs.rows)} repairs can be proven")
     kept = tuple(example for example in made if len(example.input_ids) <= max_tokens)
     if not kept:
         shortest = min(len(example.input_ids) for example in made)
@@ -136,7 +154,8 @@ def build_dataset(
             f"all {len(made)} sequences are longer than {max_tokens} tokens (the shortest has "
             f"{shortest}); raise max_tokens"
         )
-    report = _report(repairs, kept, sampled=sampled, over_length=len(made) - len(kept))
+    over_length = len(made) - len(kept)
+    report = _report(repairs, kept, sampled=sampled, over_length=over_length, unproven=unproven)
     return SftDataset(examples=kept, report=report)
 
 
@@ -193,9 +212,9 @@ def _check_sampled(row: RepairRow, tokens: RepairTokens, tokenizer: ChatTokenize
     if len(texts) != len(messages):
         raise MaskError(f"{where} have {len(texts)} turns, the messages {len(messages)}")
     for number, (text, message) in enumerate(zip(texts, messages, strict=True)):
-        read = read_turn(text.removesuffix(end))
         expected = expected_turn(message)
-        # A malformed call stays in the text and out of the messages: nothing to compare.
+        read = read_as(expected, text.removesuffix(end))
+        # A message without calls has nothing to compare: its text may be cut or malformed.
         if expected.calls and (read is None or read.calls != expected.calls):
             raise MaskError(
                 f"{where}, assistant turn {number}, hold other tool calls than its message"
@@ -216,7 +235,12 @@ def _sampled_runs(tokens: RepairTokens) -> list[list[int]]:
 
 
 def _report(
-    repairs: Repairs, kept: Sequence[TokenExample], *, sampled: int, over_length: int
+    repairs: Repairs,
+    kept: Sequence[TokenExample],
+    *,
+    sampled: int,
+    over_length: int,
+    unproven: int,
 ) -> DatasetReport:
     """Counts everything."""
     rows = repairs.rows
@@ -234,10 +258,11 @@ def _report(
         longest_tokens=int(lengths.max()),
         median_tokens=float(np.median(lengths)),
         from_sampled_ids=sampled,
-        from_rendering=len(rows) - sampled,
+        from_rendering=len(rows) - sampled - unproven,
         repeated_repairs=len(rows) - len({_commands_key(row) for row in rows}),
         repeated_sequences=len(kept) - len(set(digests)),
         dropped_over_length=over_length,
+        dropped_unproven=unproven,
         dropped_by_licence=repairs.dropped_by_licence,
         torn_lines=repairs.torn_lines,
         file_sha256=repairs.digest,

@@ -38,6 +38,9 @@ class SftSettings(Settings):
     turns: Turns = Field(
         default=Turns.WHOLE, description="whole conversations, or split into turns"
     )
+    drop_unproven: bool = Field(
+        default=False, description="leave out repairs whose mask cannot be proven; else stop"
+    )
     licences: list[str] | None = Field(
         default=None, description="keep only repairs under these licences"
     )

@@ -228,3 +228,39 @@ def test_wrong_input_is_one_line_on_standard_error(
 ) -> None:
     assert sft.main(["--repairs", str(tmp_path / "missing")]) == 2
     assert capsys.readouterr().err.startswith("error: cannot read repairs")
+
+
+def test_rows_whose_mask_cannot_be_proven_can_be_left_out_and_are_counted(
+    tokenizer: Any, write_repairs: Write, make_row: Make
+) -> None:
+    bad = make_row(1)
+    bad["messages"][2]["content"] = "a<|im_end|>b"
+    rows = read_repairs(write_repairs(make_row(0), bad))
+    with pytest.raises(MaskError, match="task task-1"):
+        build_dataset(rows, tokenizer, template_name="x", max_tokens=9999)
+    report = build_dataset(
+        rows, tokenizer, template_name="x", max_tokens=9999, drop_unproven=True
+    ).report
+    assert (report.examples, report.from_rendering, report.dropped_unproven) == (1, 1, 1)
+
+
+def test_a_call_that_could_not_be_read_is_the_assistants_text(
+    tokenizer: Any, write_repairs: Write, make_row: Make
+) -> None:
+    row = make_row()
+    bad = '<tool_call>\n{"name": "bash", "argu\n</tool_call>'
+    told = {"role": "user", "content": "[this tool call could not be read]"}
+    row["messages"][2:2] = [{"role": "assistant", "content": bad}, told]
+    tokenizer.chat_template = tokenizer_text("qwen2_5")
+    dataset = build_dataset(
+        read_repairs(write_repairs(row)), tokenizer, template_name="x", max_tokens=9999
+    )
+    example = dataset.examples[0]
+    words = tokenizer.decode([label for label in example.labels if label != IGNORED])
+    assert words.startswith(f"{bad}<|im_end|>I look first.")
+
+
+def tokenizer_text(name: str) -> str:
+    from importlib import resources
+
+    return (resources.files("trl.chat_templates") / f"{name}.jinja").read_text()
