@@ -12,9 +12,10 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import typer
 from rich.console import Console
@@ -33,12 +34,13 @@ from rich.text import Text
 
 from cligym.cli.terminal import safe_line, safe_text
 
-__all__ = ["JsonFlag", "note", "print_json", "print_table", "print_text", "progress"]
+__all__ = ["Advance", "JsonFlag", "note", "print_json", "print_table", "print_text", "progress"]
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 """Type of the `--json` option, the same in every command: `as_json: JsonFlag = False`."""
 
 _PIPE_COLUMNS = 160
+_PLAIN_LINE_S = 30.0
 
 
 class _Console(Console):
@@ -96,11 +98,17 @@ def note(line: str) -> None:
     print(safe_line(line), file=sys.stderr, flush=True)
 
 
+class Advance(Protocol):
+    """Counts one more item; `text` says what else is known by now."""
+
+    def __call__(self, text: str = "") -> None: ...
+
+
 @contextmanager
-def progress(what: str, total: int, *, done: int = 0) -> Iterator[Callable[[], None]]:
+def progress(what: str, total: int, *, done: int = 0) -> Iterator[Advance]:
     """A bar on stderr with count, rate and time left; yields a function to call per item.
 
-    Where stderr is no terminal, one line at the end tells the same.
+    Where stderr is no terminal, a line every half minute and one at the end tell the same.
 
     Args:
         what: what is being counted, for example "attempts".
@@ -118,13 +126,27 @@ def progress(what: str, total: int, *, done: int = 0) -> Iterator[Callable[[], N
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task_id = bar.add_task(safe_line(what), total=total, completed=done)
+        task = bar.tasks[0]
+        last, said = "", time.monotonic()
+
+        def tell() -> None:
+            more = f", {last}" if last else ""
+            seconds = f"{task.elapsed or 0:.0f} s{_rate(task, done)}"
+            note(f"{what}: {int(task.completed)}/{total}, {seconds}{more}")
+
+        def advance(text: str = "") -> None:
+            nonlocal last, said
+            last = text
+            bar.update(task_id, advance=1, description=safe_line(f"{what} {text}".strip()))
+            if bar.disable and time.monotonic() - said > _PLAIN_LINE_S:
+                said = time.monotonic()
+                tell()
+
         try:
-            yield lambda: bar.advance(task_id)
+            yield advance
         finally:
-            task = bar.tasks[0]
             if bar.disable:
-                rate = _rate(task, done)
-                note(f"{what}: {int(task.completed)}/{total}, {task.elapsed or 0:.0f} s{rate}")
+                tell()
 
 
 class _RateColumn(ProgressColumn):
