@@ -122,6 +122,8 @@ _VERIFIED_FIELDS = (
     "tools",
     "chat_template_kwargs",
     "tokens",
+    "token_turns",
+    "chat_template_sha256",
     "end_reason",
 )
 

@@ -14,18 +14,17 @@ from typing import Any
 import numpy as np
 
 from cligym.errors import ConfigError
-from cligym.training.assistant_text import expected_turn, read_as
+from cligym.training.assistant_text import expected_turn
 from cligym.training.chat_mask import (
-    IGNORED,
     ChatTokenizer,
     Conversation,
     MaskError,
     TokenExample,
     mask_conversation,
     mask_each_turn,
-    template_digest,
 )
-from cligym.training.verified import RepairRow, Repairs, RepairTokens
+from cligym.training.sampled_ids import examples_from_ids
+from cligym.training.verified import RepairRow, Repairs
 
 __all__ = ["DatasetReport", "SftDataset", "Turns", "build_dataset"]
 
@@ -131,20 +130,15 @@ def build_dataset(
     sampled, unproven = 0, 0
     for row in repairs.rows:
         try:
-            from_ids = _from_sampled_ids(row, tokenizer)
-            rendered = from_ids is None
-            made += (
-                _from_rendering(row, tokenizer, template_name, turns)
-                if from_ids is None
-                else [from_ids]
-            )
+            from_ids = examples_from_ids(row, tokenizer)
+            made += from_ids or _from_rendering(row, tokenizer, template_name, turns)
         except MaskError as error:
             if not drop_unproven:
                 raise
             logger.warning("left out: %s", error)
             unproven += 1
         else:
-            sampled += not rendered
+            sampled += bool(from_ids)
     if not made:
         raise ConfigError(f"no mask of the {len(repairs.rows)} repairs can be proven")
     kept = tuple(example for example in made if len(example.input_ids) <= max_tokens)
@@ -174,64 +168,6 @@ def _from_rendering(
         return [mask_conversation(tokenizer, conversation, name=template_name)]
     except MaskError as error:
         raise MaskError(f"task {row.task_id}, attempt {row.attempt}: {error}") from error
-
-
-def _from_sampled_ids(row: RepairRow, tokenizer: ChatTokenizer) -> TokenExample | None:
-    """Uses the ids that the model sampled, if they are there and this tokenizer's own.
-
-    Returns:
-        The example; None where the row has no sampled ids or they come from another chat template.
-
-    Raises:
-        MaskError: the ids claim this tokenizer but do not say what the messages say.
-    """
-    tokens = row.tokens
-    if tokens is None or tokens.source != "engine":
-        return None
-    if tokens.chat_template_sha256 != template_digest(tokenizer.chat_template):
-        return None
-    _check_sampled(row, tokens, tokenizer)
-    context = [IGNORED] * len(tokens.prompt_ids)
-    pairs = zip(tokens.completion_ids, tokens.mask, strict=True)
-    labels = [*context, *(token if used else IGNORED for token, used in pairs)]
-    return TokenExample(
-        input_ids=(*tokens.prompt_ids, *tokens.completion_ids), labels=tuple(labels)
-    )
-
-
-def _check_sampled(row: RepairRow, tokens: RepairTokens, tokenizer: ChatTokenizer) -> None:
-    """Raises where the sampled ids are not the assistant's turns of this row."""
-    where = f"task {row.task_id}, attempt {row.attempt}: the sampled ids"
-    if len(tokens.mask) != len(tokens.completion_ids) or set(tokens.mask) - {0, 1}:
-        raise MaskError(f"{where} need a mask of 0 and 1 for each completion id")
-    if not any(tokens.mask):
-        raise MaskError(f"{where} have an empty mask, so there is nothing to learn")
-    messages = [message for message in row.plain_messages() if message["role"] == "assistant"]
-    end = str(tokenizer.eos_token)
-    texts = [tokenizer.decode(run, skip_special_tokens=False) for run in _sampled_runs(tokens)]
-    if len(texts) != len(messages):
-        raise MaskError(f"{where} have {len(texts)} turns, the messages {len(messages)}")
-    for number, (text, message) in enumerate(zip(texts, messages, strict=True)):
-        expected = expected_turn(message)
-        read = read_as(expected, text.removesuffix(end))
-        # A message without calls has nothing to compare: its text may be cut or malformed.
-        if expected.calls and (read is None or read.calls != expected.calls):
-            raise MaskError(
-                f"{where}, assistant turn {number}, hold other tool calls than its message"
-            )
-
-
-def _sampled_runs(tokens: RepairTokens) -> list[list[int]]:
-    """Splits the sampled ids into the runs between tools' outputs."""
-    runs: list[list[int]] = []
-    before = 0
-    for token, used in zip(tokens.completion_ids, tokens.mask, strict=True):
-        if used and not before:
-            runs.append([])
-        if used:
-            runs[-1].append(token)
-        before = used
-    return runs
 
 
 def _report(

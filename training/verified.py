@@ -20,7 +20,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from cligym.errors import ConfigError
 from cligym.training.settings import read_yaml
 
-__all__ = ["HeldOut", "RepairRow", "RepairTokens", "Repairs", "read_held_out", "read_repairs"]
+__all__ = [
+    "HeldOut",
+    "RepairRow",
+    "RepairTokens",
+    "Repairs",
+    "TokenTurn",
+    "read_held_out",
+    "read_repairs",
+]
 
 GRADER = "hardened"
 TRAIN_SPLIT = "train"
@@ -56,6 +64,22 @@ class RepairTokens(_Row):
     chat_template_sha256: str | None = None
 
 
+class TokenTurn(_Row):
+    """One answer's token ids, where a later prompt rewrote the history.
+
+    Attributes:
+        kept: ids taken over from the turn before, prompt and answer.
+        prompt_ids: the rest of the prompt.
+        completion_ids: what was sampled.
+        source: `engine` for sampled ids; anything else is not trusted.
+    """
+
+    kept: int = Field(ge=0)
+    prompt_ids: list[int]
+    completion_ids: list[int] = Field(min_length=1)
+    source: str = "engine"
+
+
 class RepairRow(_Row):
     """One verified repair."""
 
@@ -71,6 +95,8 @@ class RepairRow(_Row):
     tools: list[dict[str, Any]] | str | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     tokens: RepairTokens | None = None
+    token_turns: list[TokenTurn] = []
+    chat_template_sha256: str | None = None
 
     @property
     def grader_name(self) -> str:

@@ -264,3 +264,38 @@ def tokenizer_text(name: str) -> str:
     from importlib import resources
 
     return (resources.files("trl.chat_templates") / f"{name}.jinja").read_text()
+
+
+def test_sampled_turns_are_used_where_the_history_was_rewritten(
+    tokenizer: Any, write_repairs: Write, make_row: Make
+) -> None:
+    from cligym.training.chat_mask import Conversation, mask_each_turn
+
+    tokenizer.chat_template = tokenizer_text("qwen3")
+    row = make_row(chat_template_kwargs={"enable_thinking": False})
+    expected = mask_each_turn(
+        tokenizer,
+        Conversation(
+            messages=row["messages"],
+            tools=row["tools"],
+            template_options={"enable_thinking": False},
+        ),
+    )
+    turns: list[dict[str, Any]] = []
+    before: list[int] = []
+    for example in expected:
+        start = next(i for i, label in enumerate(example.labels) if label != IGNORED)
+        prompt, sampled = list(example.input_ids[:start]), list(example.input_ids[start:])
+        pairs = enumerate(zip(before, prompt, strict=False))
+        kept = next((i for i, (old, new) in pairs if old != new), min(len(before), len(prompt)))
+        turns.append({"kept": kept, "prompt_ids": prompt[kept:], "completion_ids": sampled})
+        before = prompt + sampled
+    assert any(turn["kept"] for turn in turns)
+    row |= {
+        "token_turns": turns,
+        "chat_template_sha256": template_digest(tokenizer.chat_template),
+    }
+    rows = read_repairs(write_repairs(row))
+    dataset = build_dataset(rows, tokenizer, template_name="x", max_tokens=9999)
+    assert list(dataset.examples) == expected
+    assert (dataset.report.from_sampled_ids, dataset.report.from_rendering) == (1, 0)
