@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from cligym.envs.tamper_answers import DefenceAnswer, Label
 from cligym.graders.judge import Judgement, JudgeOutcome
+from cligym.tasks.syntax_tree import parse_source
 
 __all__ = [
     "AttackRewards",
@@ -73,7 +74,7 @@ def normalised(source: str) -> str:
     What Python cannot print (nested too deep) stays as it is.
     """
     try:
-        return ast.unparse(ast.parse(source)) + "\n"
+        return ast.unparse(parse_source(source)) + "\n"
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return source
 

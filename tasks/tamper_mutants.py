@@ -11,6 +11,7 @@ import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from cligym.tasks.syntax_tree import parse_source
 from cligym.tasks.tampering import BugClass
 
 __all__ = ["Mutant", "mutants"]
@@ -64,12 +65,12 @@ _LOCK_WORDS = ("lock", "mutex", "guard", "changed", "free", "acquire", "_alone",
 
 def mutants(source: str) -> list[Mutant]:
     """Every single edit of `source`, in a fixed order; none equals the original."""
-    original = ast.unparse(ast.parse(source))
+    original = ast.unparse(parse_source(source))
     found: list[Mutant] = []
     seen = {original}
     index = 0
     while True:
-        tree = ast.parse(source)
+        tree = parse_source(source)
         edits = list(_edits(tree))
         if index >= len(edits):
             return found

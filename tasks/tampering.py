@@ -21,6 +21,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cligym.errors import TaskError
+from cligym.tasks.syntax_tree import parse_source
 
 __all__ = [
     "BugClass",
@@ -126,7 +127,7 @@ class TamperingTask:
         defined = {
             node.name
             for solution in self.clean
-            for node in ast.walk(ast.parse(solution.source))
+            for node in ast.walk(parse_source(solution.source))
             if isinstance(node, ast.FunctionDef)
         }
         return _ALWAYS | named | (defined & _IF_DEFINED)
@@ -185,7 +186,7 @@ def _read(folder: Path) -> TamperingTask:
         if listed.exists():
             texts[listed.name] = listed.read_text(encoding="utf-8")
         for file in files:
-            ast.parse(texts[f"clean/{file.name}"])
+            parse_source(texts[f"clean/{file.name}"])
     except (OSError, UnicodeDecodeError, SyntaxError) as error:
         raise TaskError(f"task {folder.name} cannot be read: {error}") from error
     digest = "sha256:" + hashlib.sha256(json.dumps(sorted(texts.items())).encode()).hexdigest()
