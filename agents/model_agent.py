@@ -8,6 +8,7 @@ An attempt ends for the model in one of these ways:
     truncated       an answer that was cut at its token limit, without a whole call in it
     length_budget   no room for a further answer, or for a command's output (the command has run)
     max_tool_turns  too many answers (calls that cannot be read use no commands)
+    attempt_timeout the attempt's wall time is used up; off by default, since it depends on a clock
 
 The environment's own ends are `max_commands`, `sandbox_destroyed` and `infra_error`.
 """
@@ -50,6 +51,8 @@ class AgentSettings:
     """Longest answer; 0 leaves it to the two budgets above."""
     max_turns: int = 60
     """Answers of an attempt, those without a readable call included."""
+    attempt_s: float = 0.0
+    """Wall time of an attempt in seconds, looked at before each command and answer; 0: no limit."""
 
 
 def turn_seed(seed: int, turn: int) -> int:
@@ -96,6 +99,7 @@ class ModelAgent:
         self._started_tokens = 0
         self._counted = 0  # messages that the last answer's token counts cover
         self._model_s = 0.0
+        self._began = time.monotonic()
 
     def act(self, observation: str) -> str:
         """The next command, or `cligym.SUBMIT`.
@@ -107,7 +111,7 @@ class ModelAgent:
             self._hear(observation)
         else:
             self.messages.append({"role": "user", "content": observation})
-        while not self.end_reason:
+        while not self.end_reason and not self._is_late():
             command = self._next_command()
             if command is not None:
                 self._running = True
@@ -144,6 +148,15 @@ class ModelAgent:
     def model_seconds(self) -> float:
         """Wall time of the model calls."""
         return self._model_s
+
+    def _is_late(self) -> bool:
+        """Ends an attempt that has taken too long."""
+        limit = self._settings.attempt_s
+        if limit and time.monotonic() - self._began > limit:
+            self.end_reason = "attempt_timeout"
+            self._refuse_pending()
+            return True
+        return False
 
     def _next_command(self) -> str | None:
         """The next call of the round; errors on the way to it are told to the model."""

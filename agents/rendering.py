@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ class ChatRenderer:
 
     def __init__(self, tokenizer: Any, *, thinking: bool | None = None) -> None:
         self.tokenizer = tokenizer
+        self._lock = threading.Lock()  # fast tokenizers refuse two threads at once ("borrowed")
         self._options: dict[str, Any] = {} if thinking is None else {"enable_thinking": thinking}
 
     def describe(self) -> dict[str, Any]:
@@ -69,7 +71,8 @@ class ChatRenderer:
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Token ids of a text that holds its special tokens already."""
-        return tuple(self.tokenizer.encode(text, add_special_tokens=False))
+        with self._lock:
+            return tuple(self.tokenizer.encode(text, add_special_tokens=False))
 
     def without_end(self, text: str) -> str:
         """A sampled text without the end-of-turn token."""

@@ -51,6 +51,7 @@ class EvaluateArgs:
         max_commands: commands an attempt may run.
         temperature: sampling temperature.
         turn_tokens: longest answer; 0 leaves it to the budgets.
+        thinking: `enable_thinking` of the chat template; None leaves it to the template.
     """
 
     models: tuple[str, ...]
@@ -63,6 +64,7 @@ class EvaluateArgs:
     max_commands: int = 30
     temperature: float = 0.7
     turn_tokens: int = 0
+    thinking: bool | None = None
 
 
 def evaluate_models(args: EvaluateArgs) -> list[dict[str, Any]]:
@@ -87,7 +89,7 @@ def evaluate_models(args: EvaluateArgs) -> list[dict[str, Any]]:
         usable = [task_id for task_id in bench.tasks if task_id not in refused]
         for word in args.models:
             # One model at a time is in memory.
-            source = open_model(word, ModelOptions(jobs=args.model_jobs))
+            source = open_model(word, ModelOptions(jobs=args.model_jobs, thinking=args.thinking))
             try:
                 if any(row["agent"] == MODEL_PREFIX + source.name for row in rows):
                     raise ConfigError(f"two models are called {source.name}; rename a folder")
@@ -135,6 +137,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("--max-commands", type=int, default=30, help="commands an attempt may run")
     add("--temperature", type=float, default=0.7, help="0 takes the likeliest token")
     add("--turn-tokens", type=int, default=0, help="longest answer; 0: no limit of its own")
+    add("--thinking", action=argparse.BooleanOptionalAction, help="enable_thinking")
     return parser
 
 

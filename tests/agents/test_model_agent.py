@@ -82,6 +82,16 @@ def test_too_many_answers_without_a_call_end_it() -> None:
     assert (played.end_reason, played.parse_errors) == ("max_tool_turns", 4)
 
 
+def test_an_attempt_that_takes_too_long_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("cligym.agents.model_agent.time.monotonic", lambda: now)
+    played = agent(call("one") + call("two"), "Done.", attempt_s=60)
+    assert played.act("repair it") == "one"
+    now = 61.0
+    assert played.act("1") == cligym.SUBMIT
+    assert (played.end_reason, played.refused_calls) == ("attempt_timeout", 1)
+
+
 def test_output_without_room_is_dropped_though_the_command_ran() -> None:
     played = agent(call("cat big"), "Done.")
     assert played.act("repair it") == "cat big"

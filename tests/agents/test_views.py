@@ -97,7 +97,8 @@ class Page(HTMLParser):
 
 
 def shown(text: str) -> str:
-    return text.replace("\x1b", "\u241b")
+    """Control characters as the page shows them: ESC as the sign for it."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f]", lambda found: chr(0x2400 + ord(found[0])), text)
 
 
 def from_messages(record: AttemptRecord) -> list[tuple[str, str, list[str], list[str]]]:

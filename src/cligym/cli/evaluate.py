@@ -61,6 +61,9 @@ def _evaluate(
         int, typer.Option(min=1, help="All answers and tool output of an attempt.")
     ] = 28_000,
     turn_tokens: Annotated[int, typer.Option(min=0, help="Longest answer; 0: no limit.")] = 0,
+    attempt_timeout: Annotated[
+        float, typer.Option(min=0, help="Seconds of an attempt with a model; 0: no limit.")
+    ] = 0.0,
     thinking: Annotated[
         bool | None, typer.Option("--thinking/--no-thinking", help="enable_thinking.")
     ] = None,
@@ -92,6 +95,7 @@ def _evaluate(
             window_tokens=window_tokens,
             completion_tokens=completion_tokens,
             turn_tokens=turn_tokens,
+            attempt_s=attempt_timeout,
         ),
         system_prompt=read_prompt(prompt),
     )
