@@ -10,11 +10,16 @@ from typing import Any
 import pytest
 
 import cligym
+from cligym.agents.attempt import play_attempt
 from cligym.agents.model_agent import AgentSettings, ModelAgent
 from cligym.agents.model_client import Completion, Sampling
-from cligym.agents.records import BASH_TOOL
+from cligym.agents.records import BASH_TOOL, AttemptRecord
 from cligym.agents.transformers_client import TransformersClient, load_transformers
+from cligym.envs.bench import Bench
+from cligym.envs.hardened import CLIGymHardenedEnv
 from cligym.errors import ConfigError, ModelCallError
+from cligym.sandboxes.namespace import NamespaceBackend
+from tests.agents.test_views import agree
 
 pytestmark = [
     pytest.mark.model,
@@ -28,8 +33,36 @@ TEMPLATE = (
 )
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_model(transformers: Any, family: str, vocabulary: int, end: int) -> Any:
+    """A random model; the newest family mixes linear attention with full attention."""
+    common = {
+        "vocab_size": vocabulary,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 1,
+        "head_dim": 16,
+        "eos_token_id": end,
+        "bos_token_id": None,
+    }
+    if family == "qwen3":
+        config = transformers.Qwen3Config(num_hidden_layers=2, **common)
+        return transformers.Qwen3ForCausalLM(config)
+    config = transformers.Qwen3_5TextConfig(
+        num_hidden_layers=4,
+        linear_num_key_heads=2,
+        linear_num_value_heads=2,
+        linear_key_head_dim=16,
+        linear_value_head_dim=16,
+        max_position_embeddings=4096,
+        pad_token_id=end,
+        **common,
+    )
+    return transformers.Qwen3_5ForCausalLM(config)
+
+
+@pytest.fixture(scope="module", params=["qwen3", "qwen3_5"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch = pytest.importorskip("torch", reason="needs the extra [train]")
     transformers = pytest.importorskip("transformers", reason="needs the extra [train]")
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
@@ -43,18 +76,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fast = transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, eos_token="<|im_end|>", chat_template=TEMPLATE
     )
-    config = transformers.Qwen3Config(
-        vocab_size=len(fast),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        head_dim=16,
-        eos_token_id=fast.eos_token_id,
-        bos_token_id=None,
-    )
-    model = transformers.Qwen3ForCausalLM(config)
+    model = tiny_model(transformers, request.param, len(fast), fast.eos_token_id)
     path = tmp_path_factory.mktemp("models") / "tiny-qwen"
     model.save_pretrained(path)
     fast.save_pretrained(path)
@@ -150,3 +172,25 @@ def test_a_closed_model_and_a_missing_folder_say_so(folder: Path, tmp_path: Path
         ask(client, "hi", 1)
     with pytest.raises(ConfigError, match="cannot read"):
         load_transformers(tmp_path / "none")
+
+
+@pytest.mark.userns
+@pytest.mark.xdist_group("starter")
+def test_it_plays_real_episodes_that_are_graded(
+    client: TransformersClient, backend: NamespaceBackend
+) -> None:
+    bench = Bench("starter", backend=backend)
+    env = CLIGymHardenedEnv(tasks=bench)
+    budgets = AgentSettings(turn_tokens=24)
+    agent = ModelAgent("model:tiny", client, seed=1, settings=budgets, system_prompt="repair")
+    try:
+        record = play_attempt(env, agent, task_id=sorted(bench.tasks)[0], attempt=0, seed=1)
+    finally:
+        env.close()
+    assert record.infra_error is None and record.passed is False and record.reward == 0.0
+    assert record.end_reason in ("stopped", "truncated")
+    (line,) = record.to_line().splitlines()
+    again = AttemptRecord.model_validate_json(line)
+    assert again.tokens is not None and again.tokens["source"] == "engine"
+    assert again.seconds["model"] > 0
+    agree(again)
