@@ -2,6 +2,7 @@
 
     python benchmarks/sandbox.py                       # what works on this machine, 1 and 8 workers
     python benchmarks/sandbox.py --rounds 200 --json
+    DOCKER_HOST=unix:///run/podman/podman.sock python benchmarks/sandbox.py
 
 Rows (`--json`): {backend, workers, start_ms, stop_ms, exec_ms, capture_ms, replay_ms}. `replay` is
 the start of a box over a capture. A round: start, one command, stop; then one with a change that is
@@ -87,15 +88,13 @@ def _namespace() -> _Subject | None:
 
 
 def _docker() -> _Subject | None:
-    try:
-        from cligym.sandboxes.base_image import BASE_NAME
-        from cligym.sandboxes.docker import DockerBackend
-        from cligym.sandboxes.namespace import NamespaceBackend
+    from cligym.sandboxes.base_image import base
+    from cligym.sandboxes.docker import DockerBackend
 
+    try:
         backend = DockerBackend()
-        with NamespaceBackend() as source:
-            return _Subject(backend, backend.take_image(source.store, source.store.get(BASE_NAME)))
-    except (CLIGymError, ImportError) as error:
+        return _Subject(backend, base(backend.store))
+    except CLIGymError as error:
         print(f"docker: left out: {error}", file=sys.stderr)
         return None
 

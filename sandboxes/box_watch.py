@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Callable
 from typing import NamedTuple
 
 __all__ = ["BoxWatch"]
@@ -33,10 +34,20 @@ class BoxWatch:
         disk_bytes: blocks it may take.
         memory_bytes: memory it may take; 0 where a control group limits it.
         pids: processes it may have; 0 where a control group limits them.
+        find: the box's processes but its PID 1, by the pid of that.
     """
 
-    def __init__(self, upper: str, *, disk_bytes: int, memory_bytes: int, pids: int) -> None:
+    def __init__(
+        self,
+        upper: str,
+        *,
+        disk_bytes: int,
+        memory_bytes: int,
+        pids: int,
+        find: Callable[[int], list[str]] | None = None,
+    ) -> None:
         self.pids = pids
+        self._find = find or _descendants
         self._upper = upper
         self._disk_bytes = disk_bytes
         self._memory_bytes = memory_bytes
@@ -59,14 +70,14 @@ class BoxWatch:
         if self._used_bytes + self._free_at_walk - free > self._disk_bytes or free == 0:
             self._used_bytes = _blocks_bytes(self._upper, self._disk_bytes)
             if self._used_bytes <= self._disk_bytes:
-                self._used_bytes += _held_bytes(_processes(init_pid)).disk
+                self._used_bytes += _held_bytes(self._find(init_pid)).disk
             self._free_at_walk = free
             if self._used_bytes > self._disk_bytes:
                 return f"it wrote more than {self._disk_bytes} bytes to disk"
         return ""
 
     def _check_processes(self, init_pid: int) -> str:
-        pids = _processes(init_pid)
+        pids = self._find(init_pid)
         if self.pids and len(pids) > self.pids + _PROCESSES_GRACE:
             return f"it had more than {self.pids} processes"
         used = sum(_resident_bytes(pid) for pid in pids)
@@ -75,7 +86,7 @@ class BoxWatch:
         return ""
 
 
-def _processes(init_pid: int) -> list[str]:
+def _descendants(init_pid: int) -> list[str]:
     """Every process of the box but its PID 1, found as descendants of that.
 
     Not by their namespace: the kernel lets nobody look at PID 1's (it is not dumpable). And not by

@@ -21,7 +21,7 @@ from cligym.sandboxes.base import (
 )
 from cligym.sandboxes.box_watch import BoxWatch
 from cligym.sandboxes.docker_capture import DockerCapture, read_upper
-from cligym.sandboxes.docker_processes import can_reach, kill_started_after, ticks_now
+from cligym.sandboxes.docker_processes import can_reach, kill_started_after, processes, ticks_now
 from cligym.sandboxes.docker_shell import SHELL_ARGV, DockerShell
 from cligym.sandboxes.docker_stream import ERR, EngineStream
 from cligym.sandboxes.namespace import SHELL_ENV, encode_command
@@ -99,8 +99,13 @@ class DockerSandbox:
         if not found["State"]["Running"]:
             raise SandboxError(f"its first process ended at once ({found['State']['ExitCode']})")
         if can_reach(self._init_pid) and self._upper.is_dir():
-            limit = self._spec.limits.disk_bytes
-            self._watch = BoxWatch(str(self._upper), disk_bytes=limit, memory_bytes=0, pids=0)
+            self._watch = BoxWatch(
+                str(self._upper),
+                disk_bytes=self._spec.limits.disk_bytes,
+                memory_bytes=0,
+                pids=0,
+                find=lambda pid: [str(each) for each in processes(pid)],
+            )
 
     # -- commands ----------------------------------------------------------------------------
 
@@ -109,7 +114,7 @@ class DockerSandbox:
         text = encode_command(command)
         if b"\0" in text:
             return ExecResult(exit_code=2, output=b"bash: a command cannot hold a NUL byte\n")
-        with self._lock:
+        with self._lock, boundary(SandboxError, "the engine does not answer"):
             begin, ticks = time.monotonic(), ticks_now()
             shell = self._shell or self._start_shell()
             output = shell.output  # holds what came in the background since the last command
@@ -177,19 +182,43 @@ class DockerSandbox:
         self._require_alive()
         workdir = self._spec.workdir or self._spec.image.config.workdir
         config = {"cmd": SHELL_ARGV, "environment": self._env, "user": "0:0", "stdin": True}
-        for folder in (workdir, "/"):
+        reason = ""
+        for folder in (workdir, "/"):  # a shell must come up also when its folder is gone
+            config["workdir"] = folder
             try:
-                made, stream = self._backend.open_exec(
-                    self._container, config | {"workdir": folder}
-                )
-                self._shell_id = made
-                self._shell = DockerShell(stream)
-                return self._shell
-            except Exception as error:  # the SDK's and ours: what the engine says decides
-                reason = str(error)
+                with boundary(SandboxError, "the engine does not answer"):
+                    made, stream = self._backend.open_exec(self._container, config)
+            except SandboxError as error:
+                self._wait_for_end(error)
+                raise
+            shell = DockerShell(stream)
+            if self._has_started(made):
+                self._shell_id, self._shell = made, shell
+                return shell
+            shell.drain(1)
+            shell.close()
+            reason = shell.output.value().decode(errors="replace").strip()
         self._require_alive()
-        self._destroyed = f"no shell can be started in it: {reason}"
+        self._destroyed = f"no shell can be started in it: {reason[-200:]}"
         raise SandboxDestroyedError(f"the sandbox is gone: {self._destroyed}")
+
+    def _wait_for_end(self, error: Exception) -> None:
+        """A container that just ended refuses before the engine says that it is gone."""
+        deadline = time.monotonic() + 5
+        while "not running" in str(error) and time.monotonic() < deadline:
+            self._require_alive()
+            time.sleep(0.02)
+
+    def _has_started(self, exec_id: str) -> bool:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            found = self._api.exec_inspect(exec_id)
+            if found["Pid"]:
+                return True
+            if not found["Running"] and found["ExitCode"] is not None:
+                return False
+            time.sleep(0.005)
+        return False
 
     def _drop_shell(self) -> None:
         shell, self._shell = self._shell, None
@@ -219,7 +248,7 @@ class DockerSandbox:
         output_limit_bytes: int = MIB,
     ) -> ExecResult:
         """Runs one fresh process and waits; see `Sandbox.execute`."""
-        with self._lock:
+        with self._lock, boundary(SandboxError, "the engine does not answer"):
             self._require_alive()
             begin, ticks = time.monotonic(), ticks_now()
             output, data = OutputBuffer(output_limit_bytes), OutputBuffer(2 * _CHANNEL_BYTES)
@@ -232,7 +261,7 @@ class DockerSandbox:
             try:
                 made, stream = self._open(words, full, cwd, user, stdin=False)
             except Exception as error:  # the engine's refusal is what a shell would say
-                self._require_alive()
+                self._wait_for_end(error)
                 output.add(f"cannot run {argv[0]!r}: {error}\n".encode(errors="replace"))
                 return _result(output, {"exit_code": 126, "timed_out": False}, begin)
 

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 
-__all__ = ["can_reach", "kill_started_after", "ticks_now"]
+__all__ = ["can_reach", "kill_started_after", "processes", "ticks_now"]
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _ROUNDS = 20
@@ -33,7 +33,7 @@ def kill_started_after(init_pid: int, ticks: int) -> None:
     """Kills every process of the container that began at `ticks` or later, but its PID 1."""
     stopped: set[int] = set()
     for _ in range(_ROUNDS):
-        victims = [pid for pid in _pids(init_pid) if _start(pid) >= ticks]
+        victims = [pid for pid in processes(init_pid) if _start(pid) >= ticks]
         if not victims:
             return
         for pid in victims:
@@ -47,7 +47,8 @@ def kill_started_after(init_pid: int, ticks: int) -> None:
         time.sleep(0.005)
 
 
-def _pids(init_pid: int) -> list[int]:
+def processes(init_pid: int) -> list[int]:
+    """Every process of the container but its PID 1."""
     try:
         space = os.stat(f"/proc/{init_pid}/ns/pid").st_ino
     except OSError:
