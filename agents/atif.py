@@ -61,8 +61,8 @@ def _step(number: int, step: Step, record: AttemptRecord) -> dict[str, Any]:
     value["llm_call_count"] = 1 if record.model else 0  # a script asks no model
     if record.model:
         value["model_name"] = record.model
-    if step.thinking:
-        value["reasoning_content"] = step.thinking
+        if step.thinking:
+            value["reasoning_content"] = step.thinking
     names = [f"call_{number}_{index}" for index in range(1, len(step.calls) + 1)]
     if step.calls:
         value["tool_calls"] = [
