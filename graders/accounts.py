@@ -35,7 +35,7 @@ def account_difference(path: bytes, final: bytes, gold: bytes) -> str:
     if [row[0] for row in kept] != [row[0] for row in theirs]:
         return "gold's lines are repeated or in another order"
     names = {row[0] for row in theirs}
-    ids = {row[2] for row in theirs if len(row) > 2}
+    ids = {int(row[2]) for row in theirs if len(row) > 2 and row[2].isdigit()}
     for row in mine:
         if row not in theirs and not _is_system_extra(path, row, names, ids):
             return f"extra line of {row[0].decode('utf-8', 'replace')!r}"
@@ -53,7 +53,7 @@ def _rows(path: bytes, text: bytes) -> list[list[bytes]]:
     return rows
 
 
-def _is_system_extra(path: bytes, row: list[bytes], names: set[bytes], ids: set[bytes]) -> bool:
+def _is_system_extra(path: bytes, row: list[bytes], names: set[bytes], ids: set[int]) -> bool:
     name = row[0]
     if name in names or not _PLAIN_NAME.fullmatch(name):
         # A second line of a known name could win over gold's; and the C library skips blanks before
@@ -63,6 +63,6 @@ def _is_system_extra(path: bytes, row: list[bytes], names: set[bytes], ids: set[
         return True  # more ranges give nobody more than root has
     if path in (b"etc/shadow", b"etc/gshadow"):
         return len(row) > 1 and row[1].startswith(_LOCKED)
-    if len(row) < 3 or not row[2].isdigit() or row[2] in ids:
+    if len(row) < 3 or not row[2].isdigit() or int(row[2]) in ids:
         return False
     return int(row[2]) in _SYSTEM_IDS

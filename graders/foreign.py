@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from cligym.graders.hooks import hook_kind
+from cligym.graders.hooks import COPYABLE_HOOKS, hook_kind
 from cligym.graders.path_kinds import is_bytecode, is_scratch, is_test_side
-from cligym.graders.tree import Tree
+from cligym.graders.shipped import is_copy_of_gold, is_shipped_by_gold
+from cligym.graders.tree import ImageTree, Tree
 from cligym.graders.verdict import ForeignChange, Reason, shown
 from cligym.sandboxes.entry import ChangeSet, Entry
 
@@ -45,7 +46,7 @@ def find_foreign(
     judged: Collection[bytes],
     final: Tree,
     damaged: Tree,
-    gold: Tree,
+    gold: ImageTree,
     search: Sequence[bytes],
 ) -> Foreign:
     """Classifies every changed path that no damage rule judges.
@@ -70,6 +71,8 @@ def find_foreign(
         hook = ""
         if entry is not None:
             hook = hook_kind(path, entry, final=final, before=damaged, gold=gold, search=search)
+        if hook and entry is not None and _is_harmless(path, entry, hook, final, gold):
+            hook = ""
         class_ = "hook" if hook else _class_of(path)
         what = _what(entry, damaged.entry(path))
         found.append(
@@ -85,6 +88,13 @@ def find_foreign(
         touched_tests=tuple(touched),
         may_matter=any(change.class_ not in _WITHOUT_EFFECT for change in found),
     )
+
+
+def _is_harmless(path: bytes, entry: Entry, hook: str, final: Tree, gold: ImageTree) -> bool:
+    """A hook that a package of gold ships, or a copy of gold's own (in a backup of its folder)."""
+    if is_shipped_by_gold(path, entry, final=final, gold=gold):
+        return True
+    return hook in COPYABLE_HOOKS and is_copy_of_gold(path, entry, gold)
 
 
 def _class_of(path: bytes) -> str:

@@ -14,7 +14,13 @@ from cligym.graders.path_kinds import TESTBED, components, under
 from cligym.graders.tree import TEXT_MAX_BYTES, Tree, resolve
 from cligym.sandboxes.entry import Entry, Kind
 
-__all__ = ["hook_kind", "pytest_section", "search_path"]
+__all__ = ["COPYABLE_HOOKS", "hook_kind", "pytest_section", "search_path"]
+
+_PATH_FILE = "path file run at every interpreter start"
+_START_MODULE = "module imported at every interpreter start"
+_PLUGIN = "pytest plugin"
+COPYABLE_HOOKS = frozenset({_PATH_FILE, _START_MODULE, _PLUGIN})
+"""Kinds whose effect lies in their bytes alone, not in where they are."""
 
 _CONFTEST = b"conftest.py"
 _PYTEST_FILES = frozenset({b"pytest.ini", b".pytest.ini", b"pytest.toml", b".pytest.toml"})
@@ -74,13 +80,13 @@ def _start_hook(path: bytes) -> str:
     if path == b"etc/ld.so.preload":
         return "library preloaded into every process"
     if names[-1].endswith(b".pth"):
-        return "path file run at every interpreter start"
+        return _PATH_FILE
     # Except in __pycache__: no .pyc there is loaded without its source, and python writes them.
     if b"__pycache__" not in names and (
         any(name in _START_MODULES for name in names)
         or (names[-1].split(b".")[0] in _START_MODULES and names[-1].endswith(_IMPORTED))
     ):
-        return "module imported at every interpreter start"
+        return _START_MODULE
     if any(name in _SHELL_FOLDERS for name in names[:-1]) and names[-1].endswith(_SOURCED):
         return "script sourced by shells or by activation"
     return ""
@@ -89,7 +95,7 @@ def _start_hook(path: bytes) -> str:
 def _pytest_hook(path: bytes, entry: Entry, final: Tree, before: Tree) -> str:
     folder, name = os.path.split(path)
     if name == b"entry_points.txt" and folder.endswith(_METADATA_FOLDERS):
-        return _changed_section(path, entry, final, before, _plugin_section, "pytest plugin")
+        return _changed_section(path, entry, final, before, _plugin_section, _PLUGIN)
     if entry.kind is Kind.SYMLINK and name.endswith(_METADATA_FOLDERS):
         return "package metadata behind a link"
     if not (under(path, TESTBED) or under(TESTBED, folder) or not folder):

@@ -117,10 +117,12 @@ class _Reader:
             self.collection_errors.append(str(record.get("id", "")))
             self.texts[str(record.get("id", ""))] = str(record.get("text", ""))
         elif kind == "phase":
+            if not all(isinstance(record.get(key), str) for key in ("id", "when", "outcome")):
+                return "the result channel holds a malformed record"
             self._count += 1
-            self._phases.setdefault(str(record["id"]), []).append(record)
+            self._phases.setdefault(record["id"], []).append(record)
             if record.get("text"):
-                self.texts[str(record["id"])] = str(record["text"])
+                self.texts[record["id"]] = str(record["text"])
         elif kind == "end":
             self._end = record
         else:

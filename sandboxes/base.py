@@ -54,6 +54,8 @@ class CaptureLimits:
     bytes_on_disk: int = 4 * GIB
     depth: int = 256
     name_bytes: int = 255
+    text_bytes: int = 64 * MIB
+    """Paths, link targets and extended attributes together: what records of it hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ folder above one with its attributes, and a whiteout for every path that is gone
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from cligym.sandboxes.entry import ChangeSet, Entry, Kind, Manifest
@@ -31,8 +32,15 @@ def layer_changes(parent: Manifest, changes: ChangeSet) -> ChangeSet:
     With them the digest names the tree completely: overlayfs takes a folder's owner and mode from
     the topmost layer that holds it.
     """
-    changed = dict(changes.changed)
+    blocked: dict[bytes, bool] = {}
+    changed = {
+        path: entry
+        for path, entry in changes.changed.items()
+        if not _is_blocked(path, parent, changes, blocked)
+    }
     for path in changes.paths():
+        if _is_blocked(path, parent, changes, blocked):
+            continue
         for folder in parents(path):
             if folder in changed:
                 break
@@ -40,6 +48,29 @@ def layer_changes(parent: Manifest, changes: ChangeSet) -> ChangeSet:
                 continue
             changed[folder] = parent.get(folder, _UNSTATED)
     return ChangeSet(changed, changes.deleted)
+
+
+def _is_blocked(
+    path: bytes, parent: Manifest, changes: ChangeSet, known: dict[bytes, bool]
+) -> bool:
+    """Whether something above `path` is no folder, so that nothing can be there.
+
+    Whole change sets hold no such path. Parts of one may: a folder that took a file's place and is
+    left out, or what was deleted below a folder that became a link.
+    """
+    chain = []
+    folder = os.path.dirname(path)
+    while folder and folder not in known:
+        chain.append(folder)
+        folder = os.path.dirname(folder)
+    blocked = known.get(folder, False)
+    for folder in reversed(chain):
+        entry = changes.changed.get(folder)
+        if entry is None and folder not in changes.deleted:
+            entry = parent.get(folder)
+        blocked = blocked or (entry is not None and entry.kind is not Kind.DIRECTORY)
+        known[folder] = blocked
+    return blocked
 
 
 def layer_pieces(changes: ChangeSet, source: str) -> list[Piece]:

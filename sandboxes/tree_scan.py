@@ -42,6 +42,7 @@ class ScanLimits:
     bytes_apparent: int = 1 << 60
     depth: int = 2000
     name_bytes: int = 255
+    text_bytes: int = 1 << 60
 
 
 @dataclass(slots=True)
@@ -92,6 +93,7 @@ class _Walker:
         self._files = 0
         self._blocks_bytes = 0
         self._apparent_bytes = 0
+        self._text_bytes = 0
 
     def close(self) -> None:
         while self._open:
@@ -142,6 +144,11 @@ class _Walker:
             if self._apparent_bytes > self._limits.bytes_apparent:
                 raise _OversizedError(f"more than {self._limits.bytes_apparent} bytes in files")
         entry, opaque = make_entry(name, status, self._mark)
+        # Names, link targets and attributes are what a scan keeps in memory and in records.
+        self._text_bytes += len(path) + len(entry.target)
+        self._text_bytes += sum(len(key) + len(value) for key, value in entry.xattrs)
+        if self._text_bytes > self._limits.text_bytes:
+            raise _OversizedError(f"more than {self._limits.text_bytes} bytes of names")
         self._scan.changed[path] = entry
         if opaque:
             self._scan.opaque.add(path)

@@ -60,3 +60,8 @@ def test_a_name_that_the_c_library_reads_in_its_own_way_is_no_system_user(name: 
     gold = b"root:x:0:0::/root:/bin/sh\nsvc:x:500:500::/:/bin/sh\n"
     line = name + b":x:501:501::/:/bin/sh\n"
     assert account_difference(b"etc/passwd", line + gold, gold)
+
+
+def test_an_id_is_a_number_however_it_is_written() -> None:
+    gold = b"svc:x:500:500::/:/bin/sh\n"
+    assert account_difference(b"etc/passwd", b"aaa:x:0500:1::/:/bin/sh\n" + gold, gold)

@@ -117,3 +117,12 @@ def test_many_differences_are_counted_not_listed() -> None:
     expected = {f"t{n}": "passed" for n in range(100)}
     found = compare_outcomes(read(run()), expected, 0)
     assert len(found) == 21 and found[-1] == ("", "and 80 more")
+
+
+@pytest.mark.parametrize("key", ["id", "when", "outcome"])
+@pytest.mark.parametrize("value", [None, 3, ["t"]])
+def test_a_forged_record_of_another_shape_is_no_result(key: str, value: object) -> None:
+    record = phase("t") | {key: value}
+    assert "malformed" in read(run(record)).problem
+    del record[key]
+    assert "malformed" in read(run(record)).problem

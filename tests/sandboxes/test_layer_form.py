@@ -59,3 +59,19 @@ def test_parents_come_before_children() -> None:
     changes = ChangeSet({b"a/b/c": FILE, b"a": folder(), b"a/b": folder(), b"a-": FILE})
     order = [piece.path for piece in layer_pieces(changes, "t")]
     assert order.index(b"a") < order.index(b"a/b") < order.index(b"a/b/c")
+
+
+def test_a_child_of_what_stays_a_file_is_left_out() -> None:
+    full = layer_changes({b"a": FILE}, ChangeSet({b"a/x/y": FILE, b"b": FILE}))
+    assert dict(full.changed) == {b"b": FILE}
+
+
+def test_nothing_is_said_below_a_folder_that_became_a_link() -> None:
+    parent = {b"a": folder(), b"a/b": folder(), b"a/b/c": FILE, b"a/b/d": FILE}
+    part = ChangeSet({b"a": LINK}, frozenset([b"a/b/c"]))
+    assert [piece.path for piece in layer_pieces(layer_changes(parent, part), "")] == [b"a"]
+
+
+def test_depth_is_no_problem() -> None:
+    path = b"/".join([b"d"] * 2000)
+    assert len(layer_changes({}, ChangeSet({path: FILE})).changed) == 2000
