@@ -1,8 +1,8 @@
 """The small protocol that every source of model answers meets.
 
 A client takes a conversation and gives one answer as raw text, tool calls included as the model
-wrote them. `openai_client.py`, `transformers_client.py`, `command_line_client.py` and
-`replay_client.py` are the ones we ship; anything with `complete` will do.
+wrote them. `openai_client.py`, `transformers_client.py` and `replay_client.py` are the ones we
+ship; anything of this form will do. `model_source.py` opens them by a word.
 """
 
 from __future__ import annotations
