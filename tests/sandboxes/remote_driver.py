@@ -53,6 +53,13 @@ class _Things(dict[int, Any]):
         return Unpickler(io.BytesIO(data)).load()
 
 
+def _describe(things: _Things, error: Exception) -> bytes:
+    try:
+        return things.dumps((False, error))
+    except Exception:  # an error that does not travel must not end the driver
+        return things.dumps((False, RuntimeError(repr(error))))
+
+
 def main(fd: int, home: str, scratch: str) -> None:
     """Serves requests until the test hangs up."""
     things = _Things()
@@ -73,7 +80,7 @@ def main(fd: int, home: str, scratch: str) -> None:
                     value = NotImplemented  # a method: to be called with arguments
                 answer = things.dumps((True, value))
             except Exception as error:  # whatever it is belongs to the test
-                answer = things.dumps((False, error))
+                answer = _describe(things, error)
             channel.send_bytes(answer)
 
 
