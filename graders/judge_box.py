@@ -17,6 +17,7 @@ from cligym.sandboxes.base import MIB, Limits, Process, Sandbox, SandboxSpec
 from cligym.sandboxes.build import build
 from cligym.sandboxes.image import Image
 from cligym.sandboxes.namespace import NamespaceBackend
+from cligym.tasks.syntax_tree import parse_source
 
 __all__ = ["CandidateLimits", "JudgeBox", "judge_image"]
 
@@ -130,7 +131,7 @@ def _box_program() -> str:
     """Our three modules as one text: there is no package of ours in the box."""
     body: list[ast.stmt] = []
     for module in (crossing, crossing_peer, candidate_zygote):
-        for node in ast.parse(inspect.getsource(module)).body:
+        for node in parse_source(inspect.getsource(module)).body:
             ours = isinstance(node, ast.ImportFrom) and (node.module or "").startswith("cligym")
             future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
             if not ours and not future:

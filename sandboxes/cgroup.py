@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["BoxGroup", "GroupRoots", "prepare", "remove_groups"]
+__all__ = ["BoxGroup", "GroupRoots", "move_process", "prepare", "remove_groups"]
 
 _V1_CONTROLLERS = ("memory", "pids", "cpu")
 _PERIOD_US = 100_000
@@ -137,11 +137,25 @@ class BoxGroup:
             if not missing:
                 raise
 
+    @property
+    def memory_folder(self) -> str:
+        """The group that only the box itself enters, not who watches it; "" where all do.
+
+        Whoever shares a group that is out of memory is stopped or killed with it, so a box could
+        take its supervisor down. Version 2 has one group for all limits: there it stays so.
+        """
+        return self._folders.get("memory", "") if self._roots.version == 1 else ""
+
     def add(self, pid: int) -> None:
-        """Moves a process in; what it forks later is in as well."""
-        for folder in set(self._folders.values()):
-            with open(f"{folder}/cgroup.procs", "w") as file:
-                file.write(str(pid))
+        """Moves a process into all groups but `memory_folder`; so is what it forks later."""
+        for folder in set(self._folders.values()) - {self.memory_folder}:
+            move_process(folder, pid)
+
+
+def move_process(folder: str, pid: int) -> None:
+    """Moves a process into a group."""
+    with open(f"{folder}/cgroup.procs", "w") as file:
+        file.write(str(pid))
 
 
 def remove_groups(roots: GroupRoots, prefix: str) -> None:

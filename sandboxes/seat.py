@@ -99,6 +99,7 @@ class Seats:
         try:
             if problem:
                 raise OSError(1, problem)
+            header["memory_group"] = group.memory_folder
             group.limit(
                 memory_bytes=header["memory_bytes"], pids=header["pids"], cpus=header["cpus"]
             )

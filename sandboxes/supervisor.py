@@ -22,6 +22,7 @@ from cligym.sandboxes import linux, wire
 from cligym.sandboxes.box_init import BoxSetup, run_init
 from cligym.sandboxes.box_mounts import FOLDERS, BoxView
 from cligym.sandboxes.box_watch import BoxWatch
+from cligym.sandboxes.cgroup import move_process
 from cligym.sandboxes.output_buffer import OutputBuffer
 from cligym.sandboxes.shell import Shell, bytes_waiting
 from cligym.sandboxes.tree_edit import remove_tree
@@ -124,6 +125,9 @@ class Supervisor:
         os.close(report_write)
         os.close(gate_read)
         try:
+            if folder := self._request.get("memory_group"):
+                move_process(folder, pid)
+            os.write(gate_write, b"g")
             if os.read(report_read, 1) != b"u":
                 raise OSError("cannot make namespaces (limit of user namespaces reached?)")
             _write_id_maps(pid, id_count)
@@ -141,6 +145,7 @@ class Supervisor:
         self, setup: BoxSetup, sock: socket.socket, gate: int, report: int
     ) -> None:
         try:
+            os.read(gate, 1)
             flags = (
                 linux.CLONE_NEWUSER
                 | linux.CLONE_NEWNS

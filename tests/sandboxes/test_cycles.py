@@ -31,8 +31,25 @@ def _processes(driver_pid: int) -> list[str]:
     return found
 
 
+def _all_processes() -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        except OSError:
+            continue
+    return found
+
+
 def _groups(driver_pid: int) -> list[str]:
-    return [str(path) for path in Path("/sys/fs/cgroup").glob(f"**/cligym/{driver_pid}-*")]
+    # not `glob`: groups of other tests come and go under it
+    return [
+        f"{folder}/{name}"
+        for folder, names, _ in os.walk("/sys/fs/cgroup")
+        if folder.endswith("/cligym")
+        for name in names
+        if name.startswith(f"{driver_pid}-")
+    ]
 
 
 def _leftovers(driver: Any) -> list[str]:
@@ -119,6 +136,7 @@ def test_many_boxes_at_once(boxes: Boxes) -> None:
 
 def test_closing_the_box_is_enough(boxes: Boxes) -> None:
     box = boxes.start()
-    box.run(f"setsid {_SLEEP} & {_SLEEP} &")
+    mine = f"sleep {100_000 + os.getpid()}"  # other tests sleep beside this one
+    box.run(f"setsid {mine} & {mine} &")
     box.close()
-    assert not [line for line in _processes(-1) if _SLEEP in line]
+    assert not [line for line in _all_processes() if mine in line]

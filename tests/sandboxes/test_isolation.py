@@ -195,7 +195,8 @@ def test_network_is_a_loopback_of_its_own(box: Any) -> None:
 
 def test_abstract_sockets_of_the_host_are_out_of_reach(box: Any) -> None:
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind("\0cligym-test")
+        name = f"cligym-test-{os.getpid()}"
+        server.bind(f"\0{name}")
         server.listen()
         server.settimeout(2)
         accepted: list[object] = []
@@ -210,7 +211,7 @@ def test_abstract_sockets_of_the_host_are_out_of_reach(box: Any) -> None:
         thread.start()
         code = (
             "use Socket; socket(S, PF_UNIX, SOCK_STREAM, 0) or die;"
-            'connect(S, pack("S a*", 1, qq(\\0cligym-test))) and print "in"'
+            f'connect(S, pack("S a*", 1, qq(\\0{name}))) and print "in"'
         )
         assert "in" not in output(box, f"perl -e '{code}'")
         thread.join()
