@@ -165,7 +165,9 @@ def _sweep(own_run: str, groups: cgroup.GroupRoots) -> None:
             _remove_run(name)  # the lock is made before the folder and removed after it
     for folder in set(groups.folders.values()):
         for name in os.listdir(folder):
-            if "-box-" in name and name.partition("-box-")[0] not in live:
+            run, is_box, _ = name.partition("-box-")
+            # other scratch folders have live runs too: their names begin with the driver's pid
+            if is_box and run not in live and not os.path.exists(f"/proc/{run.partition('-')[0]}"):
                 with contextlib.suppress(OSError):
                     os.rmdir(f"{folder}/{name}")
 
@@ -324,6 +326,7 @@ def _serve_box(sock: socket.socket, header: dict[str, Any], world: _World) -> No
             wire.send(sock, {"error": f"{error.strerror or error}", "errno": error.errno or 0})
             return
         wire.send(sock, {"ready": True, "pid": box.init_pid})
+        box.settle()
         while (message := box.wait_for_request()) is not None:
             if message.header["op"] == "close":
                 break

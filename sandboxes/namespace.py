@@ -358,7 +358,7 @@ class NamespaceSandbox:
             except BaseException:
                 self.abandon()  # Ctrl-C amid a message: the rest of it would be taken for the next
                 raise
-        if message is None:
+        if message is None or "closed" in message.header:
             raise SandboxError("the sandbox's supervisor died")
         if "destroyed" in message.header:
             raise SandboxDestroyedError(f"the sandbox is gone: {message.header['destroyed']}")

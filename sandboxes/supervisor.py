@@ -125,9 +125,6 @@ class Supervisor:
         os.close(report_write)
         os.close(gate_read)
         try:
-            if folder := self._request.get("memory_group"):
-                move_process(folder, pid)
-            os.write(gate_write, b"g")
             if os.read(report_read, 1) != b"u":
                 raise OSError("cannot make namespaces (limit of user namespaces reached?)")
             _write_id_maps(pid, id_count)
@@ -141,18 +138,27 @@ class Supervisor:
         if not self._init_pid:
             raise OSError("box did not start: fork failed")
 
+    def settle(self) -> None:
+        """Moves PID 1 into its memory group and lets it begin; the driver is not kept waiting.
+
+        Raises:
+            OSError: the host refuses.
+        """
+        assert self._init is not None
+        if folder := self._request.get("memory_group"):
+            move_process(folder, self._init_pid)
+        wire.send(self._init, {"settle": True})
+
     def _unshare_and_fork(
         self, setup: BoxSetup, sock: socket.socket, gate: int, report: int
     ) -> None:
         try:
-            os.read(gate, 1)
             flags = (
                 linux.CLONE_NEWUSER
                 | linux.CLONE_NEWNS
                 | linux.CLONE_NEWPID
                 | linux.CLONE_NEWIPC
                 | linux.CLONE_NEWUTS
-                | linux.CLONE_NEWCGROUP
             )
             linux.unshare(flags | (linux.CLONE_NEWNET if setup.own_network else 0))
             os.write(report, b"u")
