@@ -2,8 +2,9 @@
 
 Moving a process between groups takes the kernel up to 15 ms on a busy machine (it waits for every
 CPU); a process that is *born* in a group costs nothing. So a group outlives its box: a seat moves
-itself into fresh groups once, then forks one supervisor after another, each with its box, and
-starts the next only when everything of the last is gone. Standard library and siblings only.
+itself into fresh pids and cpu groups once, then forks one supervisor after another, each with its
+box, and starts the next only when everything of the last is gone. The memory group (version 1) is
+entered by PID 1 alone, see `BoxGroup.memory_folder`. Standard library and siblings only.
 """
 
 from __future__ import annotations
