@@ -161,6 +161,11 @@ class Shell:
             return {"exit_code": None, "timed_out": True, "shell": "killed"}
         return {"exit_code": code, "timed_out": False, "shell": "exited"}
 
+    def release_output(self) -> int:
+        """Hands over the descriptor on which what it started may still print."""
+        fd, self.output = self.output, -1
+        return fd
+
     def close(self) -> None:
         """Lets go of its descriptors; bash ends when it reads the end of its script."""
         self._box.exits.pop(getattr(self, "pid", 0), None)

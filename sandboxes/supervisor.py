@@ -323,7 +323,15 @@ class Supervisor:
     def _drop_shell(self) -> None:
         if self._shell is not None:
             shell, self._shell = self._shell, None
+            self._keep_reading(shell.release_output())
             shell.close()
+
+    def _keep_reading(self, fd: int) -> None:
+        """Takes what services of a shell that is gone still print; closes `fd` after the last one.
+
+        With nobody at the other end of the pipe, the next word they print would kill them.
+        """
+        self._read(fd, lambda data: self._idle.add(data), lambda: os.close(fd))
 
     def spawn_process(self, request: dict[str, Any], fds: tuple[int, ...]) -> int:
         """Starts a process with these descriptors; its pid in the box.
@@ -338,15 +346,19 @@ class Supervisor:
         return int(answer["pid"])
 
     def _read_into(self, fd: int, buffer: OutputBuffer) -> None:
+        self._read(fd, buffer.add, lambda: None)
+
+    def _read(self, fd: int, take: Callable[[bytes], None], at_end: Callable[[], None]) -> None:
         def on_output() -> None:
             try:
                 data = os.read(fd, _READ_BYTES)
             except BlockingIOError:
                 return
             if data:
-                buffer.add(data)
+                take(data)
             else:
                 self.unwatch(fd)
+                at_end()
 
         self.unwatch(fd)
         self.watch(fd, on_output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -45,6 +46,26 @@ def test_background_service_outlives_commands_and_a_later_timeout(box: Any) -> N
     deadline = time.monotonic() + 10
     while output(box, "cat /tmp/beat") in (first, ""):
         assert time.monotonic() < deadline, "the service died with a later command"
+
+
+@pytest.mark.parametrize(
+    ("end", "timeout_s"), [("exit 3", 10), ("sleep 300", 0.3)], ids=["exit", "timeout"]
+)
+def test_a_service_may_print_after_its_shell_is_gone(box: Any, end: str, timeout_s: float) -> None:
+    box.run("(while :; do echo beat; date +%s%N > /tmp/beat; sleep 0.05; done) & disown")
+    assert box.run(end, timeout_s=timeout_s).shell is not ShellState.KEPT
+    time.sleep(0.3)  # it prints meanwhile
+    first = _last_beat(box)
+    deadline = time.monotonic() + 10
+    while _last_beat(box) == first:
+        assert time.monotonic() < deadline, "its own words killed the service"
+
+
+def _last_beat(box: Any) -> str:
+    """The newest beat on file; what the service prints is in the output as well."""
+    while not (beats := re.findall("[0-9]{10,}", output(box, "cat /tmp/beat"))):
+        time.sleep(0.01)  # read while it was being written
+    return str(beats[-1])
 
 
 def test_output_of_a_background_process_comes_with_a_later_command(box: Any) -> None:
