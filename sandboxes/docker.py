@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
@@ -55,6 +56,7 @@ class DockerBackend:
 
         self.base_url = base_url or os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
         with boundary(SandboxUnavailableError, f"no Docker engine answers at {self.base_url}"):
+            _knock(self.base_url)
             self.api = docker.APIClient(base_url=self.base_url, version="auto", timeout=_TIMEOUT_S)
             info = self.api.info()
         if info["Driver"] != "overlay2":
@@ -169,6 +171,14 @@ class DockerBackend:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _knock(url: str) -> None:
+    """Raises OSError where nobody listens; the SDK leaks the socket of a failed try."""
+    if url.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(_TIMEOUT_S)
+            probe.connect(url.removeprefix("unix://"))
 
 
 def _as_docker(capture: Capture) -> DockerCapture:

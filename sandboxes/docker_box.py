@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cligym.errors import SandboxDestroyedError, SandboxError, boundary
 from cligym.sandboxes.base import (
@@ -21,7 +21,7 @@ from cligym.sandboxes.base import (
 )
 from cligym.sandboxes.box_watch import BoxWatch
 from cligym.sandboxes.docker_capture import DockerCapture, read_upper
-from cligym.sandboxes.docker_processes import can_reach, kill_started_after, processes, ticks_now
+from cligym.sandboxes.docker_processes import can_reach, kill_all_but, processes, ticks_now
 from cligym.sandboxes.docker_shell import SHELL_ARGV, DockerShell
 from cligym.sandboxes.docker_stream import ERR, EngineStream
 from cligym.sandboxes.namespace import SHELL_ENV, encode_command
@@ -39,6 +39,13 @@ _KILL_SCRIPT = (
     'for d in /proc/[0-9]*; do p=${d#/proc/}; [ "$p" = 1 ] || [ "$p" = $$ ] || '
     "{ read -r line < $d/stat && set -- ${line##*) } && [ ${20} -ge %d ] && kill -9 $p; }; done"
 )
+
+
+class _Running(NamedTuple):
+    """What ran before a command: its processes where we can see them, and when that was."""
+
+    ticks: int
+    pids: list[int] | None
 
 
 class DockerProcess:
@@ -115,13 +122,13 @@ class DockerSandbox:
         if b"\0" in text:
             return ExecResult(exit_code=2, output=b"bash: a command cannot hold a NUL byte\n")
         with self._lock, boundary(SandboxError, "the engine does not answer"):
-            begin, ticks = time.monotonic(), ticks_now()
             shell = self._shell or self._start_shell()
+            begin, before = time.monotonic(), self._running()
             output = shell.output  # holds what came in the background since the last command
             result = self._wait_for(shell, text, begin + timeout_s)
             if result["timed_out"]:
                 self._kill_shell()  # first the shell, or it reports the others' deaths
-                self._kill_since(ticks)
+                self._kill_since(before)
                 shell.drain(0.05)
             if result["shell"] == "kept":
                 shell.output = OutputBuffer()
@@ -250,7 +257,7 @@ class DockerSandbox:
         """Runs one fresh process and waits; see `Sandbox.execute`."""
         with self._lock, boundary(SandboxError, "the engine does not answer"):
             self._require_alive()
-            begin, ticks = time.monotonic(), ticks_now()
+            begin, before = time.monotonic(), self._running()
             output, data = OutputBuffer(output_limit_bytes), OutputBuffer(2 * _CHANNEL_BYTES)
             words, full = list(argv), dict(env)
             if any("\0" in word for word in words):
@@ -270,7 +277,7 @@ class DockerSandbox:
 
             result = self._await(made, stream, take, begin + timeout_s)
             if result["timed_out"]:
-                self._kill_since(ticks)
+                self._kill_since(before)
             stream.close()
             if result["exit_code"] == 126 and _is_missing(output.value()):
                 result["exit_code"] = 127
@@ -334,11 +341,15 @@ class DockerSandbox:
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.02)
 
-    def _kill_since(self, ticks: int) -> None:
-        if can_reach(self._init_pid):
-            kill_started_after(self._init_pid, ticks)
+    def _running(self) -> _Running:
+        pids = processes(self._init_pid) if can_reach(self._init_pid) else None
+        return _Running(ticks=ticks_now(), pids=pids)
+
+    def _kill_since(self, before: _Running) -> None:
+        if before.pids is not None:
+            kill_all_but(self._init_pid, frozenset(before.pids))
             return
-        argv = ["/bin/bash", "-c", _KILL_SCRIPT % ticks]
+        argv = ["/bin/bash", "-c", _KILL_SCRIPT % before.ticks]
         with boundary(SandboxError, "cannot kill the command"):
             _, stream = self._open(argv, {}, "/", "", stdin=False)
             stream.pump(lambda *_: None, lambda: False, time.monotonic() + 10)

@@ -6,8 +6,9 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Collection
 
-__all__ = ["can_reach", "kill_started_after", "processes", "ticks_now"]
+__all__ = ["can_reach", "kill_all_but", "processes", "ticks_now"]
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _ROUNDS = 20
@@ -29,11 +30,15 @@ def can_reach(init_pid: int) -> bool:
     return True
 
 
-def kill_started_after(init_pid: int, ticks: int) -> None:
-    """Kills every process of the container that began at `ticks` or later, but its PID 1."""
+def kill_all_but(init_pid: int, spared: Collection[int]) -> None:
+    """Kills every process of the container that is not in `spared`, but its PID 1.
+
+    By number, not by time of start: the kernel's clock for that ticks a hundred times a second, and
+    the container's own first process may have begun in the same tick as a command.
+    """
     stopped: set[int] = set()
     for _ in range(_ROUNDS):
-        victims = [pid for pid in processes(init_pid) if _start(pid) >= ticks]
+        victims = [p for p in processes(init_pid) if p not in spared and not _is_dead(p)]
         if not victims:
             return
         for pid in victims:
@@ -62,11 +67,9 @@ def processes(init_pid: int) -> list[int]:
     return found
 
 
-def _start(pid: int) -> int:
-    """Start time of a process; -1 for one that is gone or dead."""
+def _is_dead(pid: int) -> bool:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
+            return file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
     except OSError:
-        return -1
-    return -1 if fields[0] in (b"Z", b"X") else int(fields[19])
+        return True
