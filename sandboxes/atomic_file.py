@@ -47,9 +47,13 @@ def file_lock(path: Path, *, shared: bool = False) -> Iterator[None]:
         os.close(fd)
 
 
-def try_file_lock(path: Path) -> int | None:
-    """A descriptor that holds the lock until it is closed, or None when somebody has it."""
-    fd = _open_lock(path)
+def try_file_lock(path: Path, *, make: bool = True) -> int | None:
+    """A descriptor that holds the lock until it is closed, or None when somebody has it.
+
+    Raises:
+        FileNotFoundError: with `make` False, there is no such file.
+    """
+    fd = _open_lock(path, make=make)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -58,5 +62,5 @@ def try_file_lock(path: Path) -> int | None:
     return fd
 
 
-def _open_lock(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def _open_lock(path: Path, *, make: bool = True) -> int:
+    return os.open(path, os.O_RDWR | (os.O_CREAT if make else 0) | os.O_CLOEXEC, 0o600)

@@ -195,13 +195,21 @@ class LayerStore:
             yield work
         finally:
             if work.exists():
-                self._discard(work)
+                with file_lock(self._lock_path):  # or a sweep would see it half gone
+                    self._discard(work)
             if lock is not None:
                 os.close(lock)
 
     def _sweep(self) -> None:
+        """Removes what killed processes left; the caller holds the store's lock."""
         for work in self._folder.glob(f"{_UNFINISHED}*"):
-            lock = try_file_lock(work / "lock")
+            try:
+                lock = try_file_lock(work / "lock", make=False)
+            except FileNotFoundError:
+                # It has just become a layer, or whoever made it was killed before it had a lock.
+                if work.exists():
+                    self._discard(work)
+                continue
             if lock is not None:
                 self._discard(work)
                 os.close(lock)
